@@ -22,6 +22,12 @@ export const EXPLAINED_OF_IDENTITY: readonly Explained[] = [
     reason: 'only for the types: the statement that spends a token writes both',
   })),
   {
+    path: 'src/identity/caller/caller.store.ts',
+    lineText: 'const isNarrowed = account !== null && connection !== null',
+    change: 'connection !== null -> true',
+    reason: 'only for the types: an account that narrows comes with its connection',
+  },
+  {
     path: 'src/identity/sso/handshake-token.ts',
     lineText: "if (secret === undefined) throw new Error('handshake tokens need at least one secret')",
     change: 'secret === undefined -> false',

@@ -59,20 +59,10 @@ const addKey = async (more: object = {}, token = tokenOf('sbx_')) => {
 }
 /** Makes the account one that sessions reach by its connection alone; the user has another one. */
 async function closeAccount(): Promise<ConnectionId> {
-  const [connection, domain] = [newId<ConnectionId>(), `${newId()}.test`]
+  const domain = `${newId()}.test`
   await rows.member(foreign, user)
   await rows.set('user', user, { email: `ada@${domain}`, email_verified_at: MADE_AT })
-  const times = { created_at: MADE_AT, updated_at: MADE_AT }
-  const oidc = { issuer: 'https://a.example', client_id: 'a', scopes: ['openid'], is_email_trusted: false }
-  const row = { document_id: connection, account, kind: 'oidc', name: 'Corp', is_enforced: true, ...oidc }
-  await db
-    .insertInto('connection')
-    .values({ ...row, secret_encrypted: 'sealed', ...times })
-    .execute()
-  const proof = { verified_at: MADE_AT, verified_by: 'dns', token: 'a' }
-  const claim = { document_id: newId(), connection, account, domain, ...proof, ...times }
-  await db.insertInto('connection_domain').values(claim).execute()
-  return connection
+  return rows.enforcedConnection(account, domain)
 }
 
 describe('a session', () => {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
-import type { AccountId, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.ts'
 import {
   findKeyCaller,
   findPortalCaller,
@@ -175,5 +175,86 @@ describe('a portal session', () => {
     expect(await find(portal.tokenHash)).toBeDefined()
     await end()
     expect(await find(portal.tokenHash)).toBeUndefined()
+  })
+})
+
+describe('a role of a membership', () => {
+  /** Gives the user two roles in the account: one of them needs a second factor. */
+  const addRoles = async () => {
+    for (const requires_second_factor of [false, true]) {
+      const [role, name] = [newId(), newId()]
+      const times = { created_at: MADE_AT, updated_at: MADE_AT }
+      const row = { document_id: role, name, is_account_scoped: true, requires_second_factor, ...times }
+      await database.db.insertInto('role').values(row).execute()
+      const pattern = requires_second_factor ? 'careful:*' : 'plain:*'
+      await database.db.insertInto('role_permission').values({ role, pattern }).execute()
+      names.push(name)
+    }
+    await rows.member(account, user, names)
+  }
+  const names: string[] = []
+  beforeEach(async () => {
+    names.length = 0
+    await addRoles()
+  })
+  const find = async (more: object, now = MADE_AT) => {
+    const sessionId = await rows.session(user, more)
+    return (await findSessionCaller(database.db, { sessionId, userId: user, now }))!
+  }
+  const findKey = async (more: object = {}) =>
+    (await findKeyCaller(database.db, (await rows.apiKey(user, more)).tokenHash, MADE_AT))!
+  const patternsOf = ({ membershipPatterns }: { membershipPatterns: readonly { patterns: readonly string[] }[] }) =>
+    membershipPatterns.flatMap(({ patterns }) => patterns).toSorted()
+
+  test('that needs a second factor holds in a session with one, and for a key', async () => {
+    expect(patternsOf(await find({ amr: ['pwd'] }))).toEqual(['plain:*'])
+    expect(patternsOf(await find({ amr: ['pwd', 'mfa'] }))).toEqual(['careful:*', 'plain:*'])
+    expect(patternsOf(await findKey())).toEqual(['careful:*', 'plain:*'])
+  })
+
+  describe('in an account that a connection must prove', () => {
+    let [connection, other] = [newId<ConnectionId>(), newId<AccountId>()]
+    beforeEach(async () => {
+      const domain = `${newId()}.test`
+      await rows.set('user', user, { email: `ada@${domain}`, email_verified_at: MADE_AT })
+      ;[connection, other] = [await rows.enforcedConnection(account, domain), await rows.account()]
+    })
+
+    test('holds while the user has no other account', async () => {
+      const only = await find({ amr: ['pwd'] })
+      expect([only.narrowed, only.accounts, patternsOf(only)]).toEqual([null, [account], ['plain:*']])
+    })
+
+    test('is lacked by a session without a proof, and by a key of no account', async () => {
+      await rows.member(other, user)
+      const lacked = { account, connection, provenUntil: null }
+      for (const { amr, patterns } of [
+        { amr: ['pwd'], patterns: ['plain:*'] },
+        { amr: ['pwd', 'mfa'], patterns: ['careful:*', 'plain:*'] },
+      ]) {
+        const found = await find({ amr })
+        expect([found.narrowed, found.accounts, patternsOf(found)]).toEqual([{ ...lacked, patterns }, [other], []])
+      }
+      const key = await findKey()
+      expect([key.narrowed, key.accounts, patternsOf(key)]).toEqual([
+        ...[{ ...lacked, patterns: ['careful:*', 'plain:*'] }, [other], []],
+      ])
+      const bound = await findKey({ account })
+      expect([bound.narrowed, bound.accounts.toSorted()]).toEqual([null, [account, other].toSorted()])
+      expect((await findKey({ account: other })).narrowed).toMatchObject(lacked)
+    })
+
+    test('holds in a session until its proof ends', async () => {
+      await rows.member(other, user)
+      const sessionId = await rows.session(user, { amr: ['pwd'] })
+      const proof = { session: sessionId, connection, proven_at: MADE_AT, expires_at: madeAfter(10) }
+      await database.db.insertInto('connection_proof').values(proof).execute()
+      const find = async (ms: number) =>
+        (await findSessionCaller(database.db, { sessionId, userId: user, now: madeAfter(ms) }))!
+      const proven = await find(9)
+      expect(proven.narrowed).toEqual({ account, connection, provenUntil: madeAfter(10), patterns: [] })
+      expect([proven.accounts.toSorted(), patternsOf(proven)]).toEqual([[account, other].toSorted(), ['plain:*']])
+      expect((await find(10)).narrowed).toMatchObject({ provenUntil: null, patterns: ['plain:*'] })
+    })
   })
 })

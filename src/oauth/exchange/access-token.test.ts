@@ -79,6 +79,23 @@ describe('an access token', () => {
     expect(await read(8_193)).toEqual({ ok: false, reason: 'size' })
   })
 
+  test('has three parts, each of base64url, of which the last is a signature', async () => {
+    const [header = '', claims = '', signature = ''] = signParts(headOf(key), CLAIMS, key).split('.')
+    for (const parts of [
+      ['', claims, signature],
+      [header, '', signature],
+      [header, claims, ''],
+      [`${header}=`, claims, signature],
+      [header, `${claims}+`, signature],
+      [header, claims, signature.slice(0, -2)],
+      [header, claims, signature, ''],
+      [header, claims],
+    ])
+      expect(await verifyAccessToken([buildIssuer()], parts.join('.'), new Date(NOW * 1000))).toEqual({
+        ...{ ok: false, reason: 'form' },
+      })
+  })
+
   test('has a key id of at most 255 characters', async () => {
     expect(await verify({}, { header: { kid: 'k'.repeat(255) } })).toMatchObject({ subject: USER })
     expect(await verify({}, { header: { kid: 'k'.repeat(256) } })).toBe('key_id')

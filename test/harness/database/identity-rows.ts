@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import type { AccountId, SessionId, UserId } from '../../../src/base/id.ts'
+import type { AccountId, ConnectionId, SessionId, UserId } from '../../../src/base/id.ts'
 import type { Database } from '../../../src/postgres/statement/database.ts'
 
 /** The instant at which the rows are made. */
@@ -80,6 +80,21 @@ export function buildIdentityRows(db: Database) {
         })
         .execute()
       return { id, linkHash, tokenHash }
+    },
+    /** A connection of an account, by which alone the members with an address of its domain sign in. */
+    async enforcedConnection(account: AccountId, domain: string): Promise<ConnectionId> {
+      const [connection, claim] = [newId<ConnectionId>(), { document_id: newId(), account, domain, token: 'a' }]
+      const row = { document_id: connection, account, kind: 'oidc', name: 'Corp', is_enforced: true }
+      const oidc = { issuer: 'https://a.example', client_id: 'a', scopes: ['openid'], is_email_trusted: false }
+      await db
+        .insertInto('connection')
+        .values({ ...row, ...oidc, secret_encrypted: 'sealed', ...times })
+        .execute()
+      await db
+        .insertInto('connection_domain')
+        .values({ ...claim, connection, verified_at: MADE_AT, verified_by: 'dns', ...times })
+        .execute()
+      return connection
     },
     /** Sets columns of one row. */
     async set(table: 'user' | 'account' | 'session' | 'api_key' | 'portal_session', id: string, columns: object) {
