@@ -32,3 +32,20 @@ test('a process that a signal has ended is neither waited for nor used again', a
     if (round === 1) await kept.end()
   }
 })
+
+test('a process that dies as it is used again says so to who listens behind that', async () => {
+  const end = "process.on('message', ({ type }) => type === 'end' && process.kill(process.pid, 'SIGKILL'))"
+  const kept = keepProcess()
+  const open = () => kept.pool.createPoolWorker(optionsOf(end))
+  const exitOf = (worker: ReturnType<typeof open>) =>
+    new Promise((resolve) => worker.on('exit', ((_code: unknown, name: unknown) => resolve(name)) as never))
+  const first = open()
+  await first.start()
+  await first.stop()
+  const second = open()
+  await second.start()
+  const died = exitOf(first)
+  second.send({ type: 'end' } as never)
+  await died
+  expect(await exitOf(second)).toBe('SIGKILL')
+})

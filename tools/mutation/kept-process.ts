@@ -37,6 +37,8 @@ export function keepProcess(): KeptProcess {
       on: (event, listener) => {
         listeners.push([event, listener])
         forks.on(event, listener)
+        // It may have died since it was taken, and says so once.
+        if (event === 'exit' && ended.has(forks)) queueMicrotask(() => listener(null, 'SIGKILL'))
       },
       off: (event, listener) => forks.off(event, listener),
       send: (message) => {
