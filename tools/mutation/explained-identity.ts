@@ -27,6 +27,12 @@ export const EXPLAINED_OF_IDENTITY: readonly Explained[] = [
     change: 'connection !== null -> true',
     reason: 'only for the types: an account that narrows comes with its connection',
   },
+  ...['clientId === null -> false', 'scope === null -> false'].map((change) => ({
+    path: 'src/identity/caller/caller.store.ts',
+    lineText: 'client: clientId === null || scope === null ? null : { id: clientId, scope },',
+    change,
+    reason: 'only for the types: a session has both or none, which its table checks',
+  })),
   {
     path: 'src/identity/sso/handshake-token.ts',
     lineText: "if (secret === undefined) throw new Error('handshake tokens need at least one secret')",

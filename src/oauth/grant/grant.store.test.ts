@@ -4,10 +4,12 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { UserId } from '../../base/id.ts'
+import type { Caller } from '../../http/shape/caller.ts'
 import { findSession } from '../../identity/session/session.store.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
+import { upsertEngineGrant } from './engine-grant.store.ts'
 import {
   findGrantOf,
   type GrantId,
@@ -17,7 +19,7 @@ import {
   upsertGrant,
   widenGrant,
 } from './grant.store.ts'
-import { listUsersApps, revokeUsersGrant } from './grant.ts'
+import { listUsersApps, revokeGrant, revokeUsersGrant } from './grant.ts'
 
 let database: TestDatabase
 let db: Database
@@ -133,6 +135,45 @@ test('a user revokes its own grant, once, with the sessions of its app, and noth
   const found = await Promise.all(ids.map((id) => findSession(db, id)))
   expect(found.map((session) => session?.revokedAt)).toEqual([madeAfter(1), null])
 })
+
+const PERMISSION = 'oauth-grant:delete'
+/** A caller who holds `pattern` everywhere, or nothing. */
+const callerOf = (userId: UserId, pattern?: string) => {
+  const none = { accountPatterns: [], membershipPatterns: [], accounts: [], ceiling: null, keyAccount: null }
+  return { userId, patterns: pattern === undefined ? [] : [pattern], ...none } as unknown as Caller
+}
+
+test.each([false, true])(
+  'a grant is revoked by its user or by who may for all (of a managed engine: %s)',
+  async (isManaged) => {
+    /** The id of a grant of the user, where the apps are; the other place holds none. */
+    const begin = (userId: UserId) => {
+      const row = { id: newId<GrantId>(), userId, clientId: newId<ClientId>(), scopes: ['openid'], now: MADE_AT }
+      return isManaged ? upsertEngineGrant(db, { ...row, clientName: 'App' }) : allow(userId, client, ['openid'])
+    }
+    const act = (id: string, caller: Caller) =>
+      inTransaction(db, (tx) =>
+        revokeGrant({ isManaged }, tx, { id, caller, permission: PERMISSION, now: madeAfter(1) }),
+      )
+    const own = await begin(user)
+    const notFound = { code: 'not_found' }
+    await expect(act(own, callerOf(other))).rejects.toMatchObject(notFound)
+    await expect(act(newId(), callerOf(user, PERMISSION))).rejects.toMatchObject(notFound)
+    expect(await act(own, callerOf(user))).toMatchObject({ id: own, userId: user })
+    await expect(act(own, callerOf(user))).rejects.toMatchObject(notFound)
+    const foreign = await begin(user)
+    const idsOf = async () => (await listUsersApps({ isManaged }, db, user)).map(({ grantId }) => grantId)
+    expect(await idsOf()).toEqual([foreign])
+    expect(await act(foreign, callerOf(other, PERMISSION))).toMatchObject({ id: foreign })
+    expect(await idsOf()).toEqual([])
+    const last = await begin(user)
+    const onPage = (userId: UserId) =>
+      inTransaction(db, (tx) => revokeUsersGrant({ isManaged }, tx, { id: last, userId, now: madeAfter(2) }))
+    await expect(onPage(other)).rejects.toMatchObject(notFound)
+    expect(await onPage(user)).toMatchObject({ id: last })
+    expect(await idsOf()).toEqual([])
+  },
+)
 
 test('a grant is locked until the transaction ends', async () => {
   const id = await allow(user, client, ['openid'])
