@@ -8,7 +8,8 @@ import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
 import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { parseAllowedTargets } from '../../../outbound/guard/callback-url.ts'
-import { buildGuardedFetch } from '../../../outbound/guarded-fetch.ts'
+import { buildGuardedFetch, GuardedFetchError } from '../../../outbound/guarded-fetch.ts'
+import { OwnFault } from '../../../outbound/own-fault/own-fault.ts'
 import { type CallbackParameters, type EngineResult, EngineUnavailable } from '../engine.ts'
 import { buildSupabaseClient } from './supabase-client.ts'
 import { buildSupabaseEngine } from './supabase-engine.ts'
@@ -118,6 +119,23 @@ describe('what is particular to Supabase Auth', () => {
     const unreachable = buildSupabaseEngine({ client, providers, random: systemRandom })
     const input = { provider: 'google', state: 's', callbackUrl: callbackOf('google'), now: new Date(clock.now()) }
     await expect(unreachable.start(input)).rejects.toBeInstanceOf(EngineUnavailable)
+  })
+
+  test.each<[reason: string, detail: string, failure: Error]>([
+    ['own_fault', 'EMFILE', new GuardedFetchError('EMFILE', 'connect', new OwnFault('EMFILE'))],
+    ['provider_fault', 'ECONNRESET', new GuardedFetchError('ECONNRESET', 'reset')],
+    ['provider_fault', 'UNKNOWN', new Error('no answer')],
+  ])('a completion is refused as %s for %s', async (reason, detail, failure) => {
+    const fetch = () => Promise.reject(failure)
+    const client = buildSupabaseClient({ url: simulator.url, anonKey: undefined, fetch })
+    const failing = buildSupabaseEngine({ client, providers: [], random: systemRandom })
+    const input = { provider: 'google', state: 's', callbackUrl: callbackOf('google'), now: new Date(clock.now()) }
+    const callback = { code: 'code', error: undefined, errorCode: undefined, errorDescription: undefined }
+    expect(await failing.complete({ ...input, secret: { verifier: 'v' }, callback, postedName: null })).toEqual({
+      kind: 'refused',
+      reason,
+      detail,
+    })
   })
 
   test('passes a gateway with a publishable key, which is no JWT', async () => {
