@@ -3,7 +3,7 @@
  * does what the round asks for (`MUTATION_ROUND`, a file with a `Round`): loads anew what a change concerns, or writes down
  * which code each test runs.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
@@ -60,11 +60,13 @@ function renewModules(round: Round): void {
  */
 const WATCH = `
   const { parentPort, workerData } = require('node:worker_threads')
+  const { renameSync, writeFileSync } = require('node:fs')
   let timer
   parentPort.on('message', ({ note, limitMs }) => {
     clearTimeout(timer)
     if (note) timer = setTimeout(() => {
-      require('node:fs').writeFileSync(workerData, JSON.stringify(note))
+      writeFileSync(workerData + '.late', JSON.stringify(note))
+      renameSync(workerData + '.late', workerData)
       process.kill(process.pid, 'SIGKILL')
     }, limitMs)
   })`
@@ -94,7 +96,9 @@ async function closeSession(): Promise<void> {
 }
 
 const note: ProcessNote = { pid: process.pid, held: process.memoryUsage.rss() }
-writeFileSync(processFile, JSON.stringify(note))
+// Whole at once: the run reads it at any time, and the process may be ended meanwhile.
+writeFileSync(`${processFile}.new`, JSON.stringify(note))
+renameSync(`${processFile}.new`, processFile)
 const round = JSON.parse(readFileSync(roundFile, 'utf8')) as Round
 const worker = kept.__vitest_worker__
 renewModules(round)
