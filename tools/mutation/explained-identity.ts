@@ -34,6 +34,24 @@ export const EXPLAINED_OF_IDENTITY: readonly Explained[] = [
     reason: 'only for the types: a session has both or none, which its table checks',
   })),
   {
+    path: 'src/identity/address-proof/address-proof.store.ts',
+    lineText: "if (!row) throw new Error('the statement that describes an address returns a row')",
+    change: '!row -> false',
+    reason: 'only for the types: the statement returns a row always',
+  },
+  {
+    path: 'src/identity/address-proof/address-proof.store.ts',
+    lineText: "if (!admitted) throw new Error('the statement that admits a proof of an address returns a row')",
+    change: '!admitted -> false',
+    reason: 'only for the types: the statement returns a row always',
+  },
+  {
+    path: 'src/identity/account/invitation/invitation.store.ts',
+    lineText: "if (!row) throw new Error('the statement that counts invitations returns a row')",
+    change: '!row -> false',
+    reason: 'only for the types: the statement returns a row always',
+  },
+  {
     path: 'src/identity/sso/handshake-token.ts',
     lineText: "if (secret === undefined) throw new Error('handshake tokens need at least one secret')",
     change: 'secret === undefined -> false',

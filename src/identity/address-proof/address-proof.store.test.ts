@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter } from '../../../test/harness/database/identity-rows.ts'
+import { whileLockedInOrder } from '../../../test/harness/plan/lock-waits.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
@@ -71,6 +72,35 @@ describe('a proof', () => {
     expect(await take()).toMatchObject({ email: 'ada@b.test', purpose: 'sign-up' })
     expect(await take()).toBeUndefined()
     expect(await Promise.all([second, beside, login].map((proof) => isOpen(proof)))).toEqual([false, true, true])
+  })
+
+  test('is used up with the others in the order of their tokens, which each use locks', async () => {
+    const hashes = [Buffer.alloc(32, 9), Buffer.alloc(32, 1)]
+    for (const tokenHash of hashes) await signUp('ada@b.test', { tokenHash })
+    const lock = (tokenHash: Buffer) => (tx: Database) =>
+      tx.selectFrom('address_proof').select('email').where('token_hash', '=', tokenHash).forUpdate().execute()
+    const taken = await whileLockedInOrder(db, { first: lock(hashes[1]!), last: lock(hashes[0]!) }, () =>
+      takeAddressProof(db, { tokenHash: hashes[0]!, purpose: 'sign-up', now: MADE_AT }),
+    )
+    expect(taken).toMatchObject({ email: 'ada@b.test' })
+  })
+
+  test('has room for its mail while its address may get another one, and in a known browser by itself', async () => {
+    const mail = (recipient: string, kind: string) =>
+      database.pool.query(
+        `insert into mail_outbox (document_id, kind, recipient, due_at, expires_at, created_at)
+         values (gen_random_uuid(), $2, $1, now(), now(), now())`,
+        [recipient, kind],
+      )
+    const email = emailOf(user)
+    for (let sent = 1; sent < 6; sent += 1) await mail(email, 'sign-up')
+    expect(await signUp(email)).toMatchObject({ refusal: null, hasRoom: true })
+    await mail(email, 'sign-up')
+    expect(await signUp(email)).toMatchObject({ refusal: null, hasRoom: false })
+    expect(await signUp(email, { isKnownBrowser: true, browser: randomBytes(32) })).toMatchObject({ hasRoom: true })
+    expect(await signIn(email)).toMatchObject({ hasRoom: true })
+    for (let sent = 0; sent < 12; sent += 1) await mail(email, 'sign-in')
+    expect(await signIn(email)).toMatchObject({ hasRoom: false })
   })
 
   test('is deleted once it has expired, in batches, the oldest first', async () => {

@@ -96,7 +96,7 @@ const OF_SIGN_UP = `
   ${hasOpenInvitation('$email', '$now')} as "isInvited"`
 
 /** Counts and keeps a sign-up, and reads the facts about its address. */
-export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups of an address and of a network', {
+export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups', {
   kind: 'sign-up',
   reads: OF_SIGN_UP,
 })
@@ -106,7 +106,8 @@ const describe = statement<SignUpAddress, { email: string; now: Date }>(`select 
 /** Facts about an address. */
 export async function findSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
   const [row] = await describe(db, { email, now })
-  return row ?? { isKnown: true, isInvited: false }
+  if (!row) throw new Error('the statement that describes an address returns a row')
+  return row
 }
 
 /**
@@ -118,7 +119,7 @@ const ofMailedUser = (column: string) => `
     where ${hasEmail('$email')} and u.is_actived and (u.email_verified_at is not null or u.password_hash is null))`
 
 /** Counts and keeps a sign-in by mail, with its user, if any. */
-export const admitMailLogin = defineAdmission<MailLoginUser>('open sign-ins by mail of an address and of a network', {
+export const admitMailLogin = defineAdmission<MailLoginUser>('open sign-ins by mail', {
   kind: 'sign-in',
   holder: ofMailedUser('document_id'),
   reads: `${ofMailedUser('document_id')} as "userId", ${ofMailedUser('email')} as "to"`,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
+import { whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
 import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { UserId } from '../../../base/id.ts'
 import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
@@ -76,6 +77,18 @@ describe('a link', () => {
 
   test('proves an address in any case', async () => {
     expect(await find(await insert({ email: emailOf(user).toUpperCase() }))).toMatchObject({ userId: user })
+  })
+
+  test('that is used locks its user alone, who is locked until then', async () => {
+    const tokenHash = await insert()
+    await insert({ of: other })
+    const lock = (tx: Database) => lockProvenUser(tx, { tokenHash, purpose: 'reset', now: MADE_AT })
+    expect(await whileHeld(db, lock, () => write(lock))).toMatchObject({ userId: user })
+    const beside = await write(async (tx) => {
+      await tx.selectFrom('user').select('email').where('document_id', '=', other).forUpdate().execute()
+      return write(lock)
+    })
+    expect(beside).toMatchObject({ userId: user })
   })
 
   test('for nobody is not kept', async () => {
