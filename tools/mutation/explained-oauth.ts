@@ -71,6 +71,18 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
   },
   {
     path: 'src/oauth/exchange/exchange.ts',
+    lineText: 'isOwn: true,',
+    change: 'true -> false',
+    reason: 'the subject of a refused token is nobody at a managed engine either',
+  },
+  {
+    path: 'src/oauth/exchange/exchange.ts',
+    lineText: 'isKept: false,',
+    change: 'false -> true',
+    reason: 'a refused token is looked up to cost as much as any other; what is found is not read',
+  },
+  {
+    path: 'src/oauth/exchange/exchange.ts',
     lineText: '...(presented.token.authTime && { authTime: presented.token.authTime }),',
     change: 'presented.token.authTime -> true',
     reason: 'only for the types: a time that is null counts as absent',

@@ -109,13 +109,17 @@ describe('a session', () => {
   })
 
   test('is described with its user alone, who is not deleted', async () => {
-    const { session } = await open()
+    const [{ session }] = [await open(), await open()]
     const described = await findSessionDescription(db, user, session.id)
-    expect(described).toMatchObject({ user: { id: user, email: `${user}@b.test` }, session, accounts: [] })
+    const facts = { id: user, email: `${user}@b.test`, isEmailVerified: false }
+    expect(described).toMatchObject({ user: facts, session, accounts: [] })
+    expect((await findSessionDescription(db, user, null))?.session).toBeUndefined()
     expect(await findSessionDescription(db, other, session.id)).toMatchObject({
       user: { id: other },
       session: undefined,
     })
+    await database.pool.query('update "user" set email_verified_at = $2 where document_id = $1', [user, NOW])
+    expect((await findSessionDescription(db, user, session.id))?.user).toMatchObject({ isEmailVerified: true })
     await database.pool.query('update "user" set deleted_at = $2 where document_id = $1', [user, NOW])
     expect(await findSessionDescription(db, user, session.id)).toBeUndefined()
   })

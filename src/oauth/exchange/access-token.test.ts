@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { headOf, makeKey, signParts } from '../../../test/harness/app/token-issuer.ts'
 import { LEEWAY_SECONDS, readBeginning, verifyAccessToken } from './access-token.ts'
+import { presentToken } from './exchange.ts'
 import type { TokenIssuer } from './token-issuer.ts'
 
 /** Limits and members that the attacks over the API leave open (src/oauth/token-attacks.slow.test.ts). */
@@ -79,6 +80,12 @@ describe('an access token', () => {
     expect(await read(8_193)).toEqual({ ok: false, reason: 'size' })
   })
 
+  test('has a subject that is a text, and no extension in its header', async () => {
+    for (const sub of [[USER], 7, 'user']) expect(await verify({ sub })).toBe('subject')
+    for (const header of [{ b64: false }, { b64: true }, { crit: ['b64'] }, { crit: [] }])
+      expect(await verify({}, { header })).toBe('critical_header')
+  })
+
   test('has three parts, each of base64url, of which the last is a signature', async () => {
     const [header = '', claims = '', signature = ''] = signParts(headOf(key), CLAIMS, key).split('.')
     for (const parts of [
@@ -117,4 +124,25 @@ test('the start of a session is its latest sign-in, of the first 32 that a token
   expect(readBeginning({ amr: [...Array.from({ length: 31 }, () => old), late] })).toBe(20)
   expect(readBeginning({ amr: [...Array.from({ length: 32 }, () => old), late] })).toBe(10)
   for (const amr of [undefined, 'pwd', [], ['pwd']]) expect(readBeginning({ amr })).toBeUndefined()
+})
+
+describe('a token of an issuer that keeps its sessions', () => {
+  const present = (askOnline: NonNullable<TokenIssuer['askOnline']>) => {
+    const token = signParts(headOf(key), CLAIMS, key)
+    return presentToken({ tokenIssuers: [buildIssuer({ askOnline })] }, token, new Date(NOW * 1000))
+  }
+
+  test('opens a session while its own one lives, and is refused for the reason that the issuer gives', async () => {
+    const token = expect.objectContaining({ subject: USER })
+    expect(await present(async () => ({ isLiving: true }))).toEqual({ ok: true, token })
+    expect(await present(async () => ({ isLiving: false, reason: 'session_ended' }))).toEqual({
+      ...{ ok: false, reason: 'session_ended', token },
+    })
+  })
+
+  test('is neither taken nor refused while the issuer does not answer', async () => {
+    await expect(present(() => Promise.reject(new Error('no answer')))).rejects.toMatchObject({
+      ...{ code: 'dependency_unavailable', headers: { 'retry-after': '5' } },
+    })
+  })
 })

@@ -194,6 +194,7 @@ test('an account counts its open invitations to other addresses, and all that it
   expect(await count()).toEqual({ open: 3, recent: 3, recentTo: 0 })
   expect(await count({ email: 'Ada@b.test' })).toEqual({ open: 2, recent: 3, recentTo: 1 })
   expect(await count({ since: NOW })).toEqual({ open: 3, recent: 0, recentTo: 0 })
+  expect(await count({ email: 'ada@b.test', since: NOW })).toEqual({ open: 2, recent: 0, recentTo: 0 })
   expect(await count({ now: at(59_999) })).toMatchObject({ open: 3 })
   expect(await count({ now: LATER })).toMatchObject({ open: 0 })
   const { made } = await invite('ada@b.test')
