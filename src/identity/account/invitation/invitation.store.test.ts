@@ -140,6 +140,11 @@ test('an invitation that is being used is held with its account, and only then',
     return find(db, false)
   })
   expect(read).toMatchObject({ email: 'ada@b.test' })
+  const beside = await inTransaction(db, async (tx) => {
+    await tx.selectFrom('account').select('name').where('document_id', '=', other).forUpdate().execute()
+    return inTransaction(db, (tx) => find(tx))
+  })
+  expect(beside).toMatchObject({ email: 'ada@b.test' })
 })
 
 test('invitations are deleted by the first of their ends, in batches, the oldest first', async () => {
