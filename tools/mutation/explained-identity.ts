@@ -21,12 +21,21 @@ export const EXPLAINED_OF_IDENTITY: readonly Explained[] = [
     change,
     reason: 'only for the types: the statement that spends a token writes both',
   })),
-  {
+  ...['account !== null -> true', 'connection !== null -> true'].map((change) => ({
     path: 'src/identity/caller/caller.store.ts',
     lineText: 'const isNarrowed = account !== null && connection !== null',
-    change: 'connection !== null -> true',
+    change,
     reason: 'only for the types: an account that narrows comes with its connection',
-  },
+  })),
+  ...[
+    'case when n.account is not null and n.proven_until is null',
+    `case when n.account is not null then membership_patterns_at(u.document_id, n.account, true) end as "lackedPatterns"\``,
+  ].map((lineText) => ({
+    path: 'src/identity/caller/caller.store.ts',
+    lineText,
+    change: 'n.account is not null -> true',
+    reason: 'saves a look-up: where no account narrows, the patterns are not read',
+  })),
   ...['clientId === null -> false', 'scope === null -> false'].map((change) => ({
     path: 'src/identity/caller/caller.store.ts',
     lineText: 'client: clientId === null || scope === null ? null : { id: clientId, scope },',
