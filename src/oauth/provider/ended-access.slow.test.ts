@@ -101,7 +101,6 @@ const exchange = ({ access_token: token }: Tokens) => {
 const open = async (tokens: Tokens) => fixture.app.callAs((await exchange(tokens)).body.jwt)
 
 describe('an access token that is revoked', () => {
-
   test('ends the session of the app, with the refresh token of the same authorization', async () => {
     fixture.app.clock.set(Date.now())
     const { tokens } = await connect()
