@@ -582,8 +582,8 @@ create table login_flow (
   session uuid,
   redirect_url text not null,
   is_deep_link boolean not null,
-  -- The hash of the cookie of the browser that began; null for a flow that any browser may finish.
-  binding_hash bytea,
+  -- Whether only the browser that began it finishes it, by its cookie.
+  is_bound boolean not null,
   secret text not null,
   -- A deep link that asked for a code (RFC 7636, S256).
   code_challenge text,
@@ -597,7 +597,7 @@ create table login_flow (
   check ((purpose = 'link') = ("user" is not null)),
   check ((purpose = 'proof') = (session is not null)),
   -- A proof is of the browser that began it.
-  check (purpose <> 'proof' or num_nulls(connection, binding_hash) = 0)
+  check (purpose <> 'proof' or (connection is not null and is_bound))
 );
 create index login_flow_expires_idx on login_flow (expires_at);
 create index login_flow_connection_idx on login_flow (connection, expires_at) where connection is not null;

@@ -9,6 +9,7 @@ import {
   WEB_APP,
 } from '../../../test/harness/app/social-app.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
+import type { BrowserStep } from '../../../test/harness/fakes/provider/fake-provider.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 let users = 0
@@ -23,6 +24,8 @@ const someone = () => {
 }
 const json = 'application/json'
 
+const flowsOf = ({ cookies }: TestBrowser) => [...cookies].filter(([name]) => name.startsWith('signalbox_flow_'))
+
 /** Newest audit entry of callback-redirect. */
 async function findReason(): Promise<string> {
   const { body } = await t.app.admin('GET', '/api/v3/audit/log?filters=action|eq|login.oauth&page_size=1')
@@ -36,7 +39,8 @@ async function expectRefused(
   detail = 'The sign-in was not completed. Start it again.',
 ): Promise<void> {
   expect([answer.status, answer.body.code, answer.body.detail]).toEqual([401, 'social_login_failed', detail])
-  expect(answer.headers['set-cookie']).toBeUndefined()
+  // At most that of the flow is removed.
+  expect(String(answer.headers['set-cookie'] ?? '')).toMatch(/^(signalbox_flow_[\w-]{8}=; Max-Age=0; [^,]*)?$/)
   expect(await findReason()).toMatch(reason)
 }
 
@@ -235,11 +239,40 @@ describe('login CSRF', () => {
     expect((await browser.get(redirectUrlOf(other), json)).status).toBe(200)
   })
 
-  test('draws a new value for a cookie that is not of our making', async () => {
-    const browser = t.browser()
-    browser.cookies.set('signalbox_flow', 'planted')
-    await t.reachCallback(browser, 'google')
-    expect(browser.cookies.get('signalbox_flow')).toMatch(/^[\w-]{43}$/)
+  test('lets two tabs finish that begin at the same moment, in both orders, and removes their cookies', async () => {
+    for (const order of [(tabs: BrowserStep[]) => tabs, (tabs: BrowserStep[]) => tabs.toReversed()]) {
+      const browser = t.browser()
+      t.seat('google', { sub: someone() })
+      const tabs = await Promise.all([t.reachCallback(browser, 'google'), t.reachCallback(browser, 'google')])
+      expect(flowsOf(browser)).toHaveLength(2)
+      for (const tab of order(tabs)) expect((await browser.get(redirectUrlOf(tab), json)).status).toBe(200)
+      expect(flowsOf(browser)).toEqual([])
+      // The button back: the flow is over, in this browser and in any other.
+      for (const each of [browser, t.browser()])
+        await expectRefused(await each.get(redirectUrlOf(tabs[0] as BrowserStep), json), 'state_replayed')
+    }
+  })
+
+  test('refuses a flow with the cookie of another flow, under whatever name', async () => {
+    t.seat('google', { sub: someone() })
+    const [{ browser: attacker, url: foreign }, { browser: victim, url }] = [await reach(), await reach()]
+    const [[ownName = '', ownValue = ''] = []] = flowsOf(victim)
+    const [[foreignName = ''] = []] = flowsOf(attacker)
+    // The victim has a cookie of its own flow only.
+    victim.cookies.set(foreignName, ownValue)
+    await expectRefused(await victim.get(foreign, json), 'foreign_browser')
+    victim.cookies.delete(ownName)
+    await expectRefused(await victim.get(url, json), 'foreign_browser')
+    victim.cookies.set(ownName, ownValue)
+    expect((await victim.get(url, json)).status).toBe(200)
+    expect((await attacker.get(foreign, json)).status).toBe(200)
+  })
+
+  test('removes the cookie of a flow that the provider refuses', async () => {
+    const { browser, url } = await reach()
+    const refused = change(url, { code: null, error: 'access_denied' })
+    await expectRefused(await browser.get(refused, json), 'denied')
+    expect(flowsOf(browser)).toEqual([])
   })
 })
 

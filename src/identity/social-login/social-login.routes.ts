@@ -1,4 +1,5 @@
 import { chooseRequestTexts } from '../../base/language/request-language.ts'
+import type { AnswerCookie } from '../../http/route/outcome.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import type { Brand } from '../pages/brand/brand.ts'
@@ -28,6 +29,7 @@ import {
 import {
   beginFlow,
   buildCallbackUrl,
+  type FlowBrowser,
   type FlowDeps,
   finishFlow,
   inspectFlow,
@@ -58,13 +60,25 @@ function wantsJson(headers: Headers, format: string | undefined): boolean {
   )
 }
 
+const readCookies = (headers: Headers) => readHeader(headers, 'cookie') ?? undefined
+
 /**
- * The value that ties a flow to this browser: its own or a new one. Null for JSON that is not fetched by a page of this
- * service: its client may be an app, whose browser is another one.
+ * The browser that a flow is bound to. Null for JSON that is not fetched by a page of this service: its client may be an
+ * app, whose browser is another one.
  */
-function bindBrowser({ binding }: FlowDeps, headers: Headers, isJson: boolean): string | null {
+function findFlowBrowser(headers: Headers, isJson: boolean): FlowBrowser | null {
   if (isJson && readHeader(headers, 'sec-fetch-site') !== 'same-origin') return null
-  return binding.read(readHeader(headers, 'cookie') ?? undefined) ?? binding.draw()
+  return { cookieHeader: readCookies(headers) }
+}
+
+/** An answer that ends a flow, with the removal of its cookie. */
+function endFlow<Ended extends { cookies?: readonly AnswerCookie[] }>(
+  { flowCookies }: FlowDeps,
+  { headers, query }: { headers: Headers; query: { state?: string } },
+  outcome: Ended,
+): Ended {
+  const removed = flowCookies.end(readCookies(headers), query.state)
+  return removed.length === 0 ? outcome : { ...outcome, cookies: [...(outcome.cookies ?? []), ...removed] }
 }
 
 const OF_LOGIN = { resource: 'login', accountScope: 'none', access: 'public', data: Type.String() } as const
@@ -97,10 +111,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       },
       prepare: async (deps, { db, params, query, headers, now }) => {
         const isJson = wantsJson(headers, query.format)
-        const browser = bindBrowser(deps, headers, isJson)
+        const browser = findFlowBrowser(headers, isJson)
         const flow = { provider: params.provider, redirectUrl: query.redirect_url, linkTo: null, browser, now }
         const begun = await beginFlow(deps, db, { ...flow, codeChallenge: query.code_challenge ?? null })
-        return { ...begun, isJson, cookies: browser === null ? [] : [deps.binding.renew(browser)] }
+        return { ...begun, isJson }
       },
       handle: async (_deps, { db, params, prepared, now }) => {
         await keepFlow(db, prepared, now)
@@ -132,7 +146,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       prepare: async (deps: SocialLoginDeps, { db, params, query, headers, now }) => {
         const { provider } = params
         const label = await loadLabel(deps, db, provider)
-        const callback = { provider, state: query.state, cookies: readHeader(headers, 'cookie') ?? undefined, now }
+        const callback = { provider, state: query.state, cookies: readCookies(headers), now }
         const found = await inspectFlow(deps, db, callback)
         if (!('reason' in found) && query.error === undefined) return { found, label }
         const { error, error_code: errorCode, error_description: errorDescription, iss } = query
@@ -157,13 +171,9 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const origin = { address, userAgent: readHeader(headers, 'user-agent') }
         const completion = await completeFlow(deps, db, { finished, origin, trace, now })
         if (completion.kind !== 'refused') throw new Error('an error of a provider completes no sign-in')
-        return refuseSignIn(completion, {
-          provider,
-          brand: deps.brand,
-          requestId,
-          texts: chooseRequestTexts(headers),
-          wantsPage: true,
-        })
+        const texts = chooseRequestTexts(headers)
+        const refusal = refuseSignIn(completion, { provider, brand: deps.brand, requestId, texts, wantsPage: true })
+        return endFlow(deps, { headers, query }, refusal)
       },
     },
   ),
@@ -230,30 +240,33 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         neededBy: 'validation',
       },
       prepare: async (deps, { db, params, query, headers, now }) => {
-        const cookies = readHeader(headers, 'cookie') ?? undefined
+        const cookies = readCookies(headers)
         const { state, code, iss, error, error_code: errorCode, error_description: errorDescription } = query
         const { access_token: accessToken, refresh_token: refreshToken } = query
         const parameters = { code, iss, error, errorCode, errorDescription, accessToken, refreshToken }
         return finishFlow(deps, db, { provider: params.provider, state, cookies, parameters, now })
       },
-      handle: async (deps, { db, params, headers, address, requestId, trace, now, prepared }) => {
+      handle: async (deps, { db, params, query, headers, address, requestId, trace, now, prepared }) => {
+        const end = <Ended extends object>(outcome: Ended) => endFlow(deps, { headers, query }, outcome)
         const origin = { address, userAgent: readHeader(headers, 'user-agent') }
         const completion = await completeFlow(deps, db, { finished: prepared, origin, trace, now })
         const { provider } = params
         if (completion.kind === 'refused')
-          return refuseSignIn(completion, {
-            provider,
-            brand: deps.brand,
-            requestId,
-            texts: chooseRequestTexts(headers),
-            wantsPage: wantsPage(headers),
-          })
-        if (completion.kind === 'code') return redirectWithCode(completion)
-        if (completion.kind === 'proven') return redirectProven(completion)
+          return end(
+            refuseSignIn(completion, {
+              provider,
+              brand: deps.brand,
+              requestId,
+              texts: chooseRequestTexts(headers),
+              wantsPage: wantsPage(headers),
+            }),
+          )
+        if (completion.kind === 'code') return end(redirectWithCode(completion))
+        if (completion.kind === 'proven') return end(redirectProven(completion))
         const { flow, signIn } = completion
-        if (flow.isDeepLink) return redirectWithTokens(flow, signIn)
+        if (flow.isDeepLink) return end(redirectWithTokens(flow, signIn))
         const continuation = await continueOnWeb(deps, db, { flow, signIn, now })
-        const redirect = redirectOnWeb(flow, signIn, continuation)
+        const redirect = end(redirectOnWeb(flow, signIn, continuation))
         if (wantsPage(headers)) return redirect
         const { kind: _kind, location, ...facts } = redirect
         return { ...facts, data: { ...toLoginPayload(signIn), redirect_url: location }, message: 'Signed in.' }

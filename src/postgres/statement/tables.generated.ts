@@ -505,12 +505,12 @@ export interface LoginCode {
 }
 
 export interface LoginFlow {
-  binding_hash: Buffer | null;
   code_challenge: string | null;
   connection: string | null;
   consumed_at: Timestamp | null;
   created_at: Timestamp;
   expires_at: Timestamp;
+  is_bound: boolean;
   is_deep_link: boolean;
   posted_answer: string | null;
   posted_name: string | null;
