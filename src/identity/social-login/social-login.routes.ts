@@ -1,5 +1,4 @@
 import { chooseRequestTexts } from '../../base/language/request-language.ts'
-import type { AnswerCookie } from '../../http/route/outcome.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import type { Brand } from '../pages/brand/brand.ts'
@@ -69,16 +68,6 @@ const readCookies = (headers: Headers) => readHeader(headers, 'cookie') ?? undef
 function findFlowBrowser(headers: Headers, isJson: boolean): FlowBrowser | null {
   if (isJson && readHeader(headers, 'sec-fetch-site') !== 'same-origin') return null
   return { cookieHeader: readCookies(headers) }
-}
-
-/** An answer that ends a flow, with the removal of its cookie. */
-function endFlow<Ended extends { cookies?: readonly AnswerCookie[] }>(
-  { flowCookies }: FlowDeps,
-  { headers, query }: { headers: Headers; query: { state?: string } },
-  outcome: Ended,
-): Ended {
-  const removed = flowCookies.end(readCookies(headers), query.state)
-  return removed.length === 0 ? outcome : { ...outcome, cookies: [...(outcome.cookies ?? []), ...removed] }
 }
 
 const OF_LOGIN = { resource: 'login', accountScope: 'none', access: 'public', data: Type.String() } as const
@@ -172,8 +161,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const completion = await completeFlow(deps, db, { finished, origin, trace, now })
         if (completion.kind !== 'refused') throw new Error('an error of a provider completes no sign-in')
         const texts = chooseRequestTexts(headers)
-        const refusal = refuseSignIn(completion, { provider, brand: deps.brand, requestId, texts, wantsPage: true })
-        return endFlow(deps, { headers, query }, refusal)
+        return refuseSignIn(completion, { provider, brand: deps.brand, requestId, texts, wantsPage: true })
       },
     },
   ),
@@ -246,27 +234,24 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const parameters = { code, iss, error, errorCode, errorDescription, accessToken, refreshToken }
         return finishFlow(deps, db, { provider: params.provider, state, cookies, parameters, now })
       },
-      handle: async (deps, { db, params, query, headers, address, requestId, trace, now, prepared }) => {
-        const end = <Ended extends object>(outcome: Ended) => endFlow(deps, { headers, query }, outcome)
+      handle: async (deps, { db, params, headers, address, requestId, trace, now, prepared }) => {
         const origin = { address, userAgent: readHeader(headers, 'user-agent') }
         const completion = await completeFlow(deps, db, { finished: prepared, origin, trace, now })
         const { provider } = params
         if (completion.kind === 'refused')
-          return end(
-            refuseSignIn(completion, {
-              provider,
-              brand: deps.brand,
-              requestId,
-              texts: chooseRequestTexts(headers),
-              wantsPage: wantsPage(headers),
-            }),
-          )
-        if (completion.kind === 'code') return end(redirectWithCode(completion))
-        if (completion.kind === 'proven') return end(redirectProven(completion))
+          return refuseSignIn(completion, {
+            provider,
+            brand: deps.brand,
+            requestId,
+            texts: chooseRequestTexts(headers),
+            wantsPage: wantsPage(headers),
+          })
+        if (completion.kind === 'code') return redirectWithCode(completion)
+        if (completion.kind === 'proven') return redirectProven(completion)
         const { flow, signIn } = completion
-        if (flow.isDeepLink) return end(redirectWithTokens(flow, signIn))
+        if (flow.isDeepLink) return redirectWithTokens(flow, signIn)
         const continuation = await continueOnWeb(deps, db, { flow, signIn, now })
-        const redirect = end(redirectOnWeb(flow, signIn, continuation))
+        const redirect = redirectOnWeb(flow, signIn, continuation)
         if (wantsPage(headers)) return redirect
         const { kind: _kind, location, ...facts } = redirect
         return { ...facts, data: { ...toLoginPayload(signIn), redirect_url: location }, message: 'Signed in.' }

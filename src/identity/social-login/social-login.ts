@@ -206,10 +206,9 @@ export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callba
   if ('reason' in state) return state
   const flow = await findFlow(db, state.hash, provider)
   if (!flow) return { reason: state.isExpired ? 'state_expired' : 'state_unknown' }
-  const isOwn = !flow.isBound || deps.flowCookies.isOwn(callback.cookies, callback.state)
-  // The cookie of a flow that has ended is gone.
-  if (flow.consumedAt) return { reason: 'state_replayed', ...(isOwn && { flow }) }
-  if (!isOwn) return { reason: 'foreign_browser' }
+  // The cookie stays until it expires: a browser that comes again is led back to its app.
+  if (flow.isBound && !deps.flowCookies.isOwn(callback.cookies, callback.state)) return { reason: 'foreign_browser' }
+  if (flow.consumedAt) return { reason: 'state_replayed', flow }
   return flow.expiresAt <= now ? { reason: 'state_expired', flow } : { flow }
 }
 

@@ -4,7 +4,7 @@ import {
   type CheckedMailLogin,
   checkMailLogin,
   checkMailLoginOn,
-  findMailLoginGoal,
+  findOpenMailLogin,
   logInByMail,
   MAIL_LOGIN_LINK,
   type MailLogin,
@@ -14,7 +14,7 @@ import {
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageAnswer, type PageRequest, refusePage } from '../frame/page-route.ts'
-import { buildGoalUrl, buildRefreshUrl, MAIL_LOGIN } from '../frame/page-url.ts'
+import { buildFormUrl, buildGoalUrl, buildRefreshUrl, MAIL_LOGIN } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
@@ -23,6 +23,7 @@ import {
   checkWeb,
   continueSignedIn,
   type Goal,
+  locate,
   readGoal,
   readKeptGoal,
   type SignInPageDeps,
@@ -51,10 +52,11 @@ async function prepare(deps: MailLoginPageDeps, request: Request, by: MailLogin[
   return { login, checked: await checkMailLogin(deps, db, login) }
 }
 
-type Key = Parameters<typeof findMailLoginGoal>[1]['by']
+type Key = Parameters<typeof findOpenMailLogin>[1]['by']
 
 async function findGoal(deps: MailLoginPageDeps, { db, visitor, now }: Request, by: Key): Promise<Goal> {
-  return readKeptGoal(deps, await findMailLoginGoal(db, { by, browserId: visitor.browserId, now }))
+  const open = await findOpenMailLogin(db, { by, browserId: visitor.browserId, now })
+  return readKeptGoal(deps, open?.goal ?? {})
 }
 
 /** Signs the browser in, asks for the second step, or shows the refusal. */
@@ -104,6 +106,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       strictRateLimit: true,
       summary: 'Ask for a mail to sign in with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
+      againAt: (form, isSameUser) => buildFormUrl(isSameUser(form.email.trim()) ? '/auth/sign-in' : MAIL_LOGIN, form),
     },
     async (deps: MailLoginPageDeps, { db, visitor, form, address, now }) => {
       checkMailLoginOn(deps)
@@ -123,7 +126,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       return {
         kind: 'redirect',
         status: 303,
-        location: `${MAIL_LOGIN_CODE}?${new URLSearchParams({ login })}`,
+        location: buildGoalUrl(MAIL_LOGIN_CODE, { ...goal, login }),
         // Also for an unknown address, so that both cost the same.
         changed: [{ id: userId, account: null, url: null }],
         actor: { userId, sessionId: null, account: null },
@@ -137,13 +140,19 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       path: MAIL_LOGIN_CODE,
       action: 'code',
       summary: 'The form of the code of a mail',
-      query: ['login'],
+      query: ['login', 'redirect_url', 'next'],
     },
     async (deps: MailLoginPageDeps, request) => {
       checkMailLoginOn(deps)
       const { login = '' } = request.query
-      const goal = await findGoal(deps, request, { kind: 'code', login })
-      return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...request.visitor, goal, login }) })
+      const { db, visitor, query, now } = request
+      const open = await findOpenMailLogin(db, { by: { kind: 'code', login }, browserId: visitor.browserId, now })
+      const goal = open?.goal ? readKeptGoal(deps, open.goal) : readGoal(deps, query)
+      checkWeb(goal)
+      // A sign-in in another tab has changed the id of the browser, and ended those of its user; another user asks again.
+      if (!open?.goal && visitor.user)
+        return { kind: 'redirect', location: open ? buildGoalUrl(MAIL_LOGIN, goal) : locate(deps, goal) }
+      return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...visitor, goal, login }) })
     },
   ),
   definePage(
@@ -151,7 +160,8 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       ...OF_LOGIN,
       path: MAIL_LOGIN_CODE,
       summary: 'Sign in with the code of a mail in the form',
-      fields: { login: TOKEN_LIMIT, code: 64 },
+      fields: { login: TOKEN_LIMIT, code: 64, redirect_url: 4096, next: 4096 },
+      againAt: ({ login, redirect_url: url, next }) => buildGoalUrl(MAIL_LOGIN_CODE, { target: { url }, next, login }),
     },
     {
       prepare: async (deps: MailLoginPageDeps, request): Promise<Attempt | undefined> => {

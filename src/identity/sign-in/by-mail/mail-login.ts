@@ -133,20 +133,25 @@ export interface RefusedMailLogin {
   goal?: ProofGoal
 }
 
-/** The goal of a browser's open sign-in by mail, for the pages of its code and of its link. Spends nothing. */
-export async function findMailLoginGoal(
+/** An open sign-in by mail, with its goal for the browser that asked; undefined where another one did. */
+export interface OpenMailLogin {
+  goal: ProofGoal | undefined
+}
+
+/** An open sign-in by mail, for the pages of its code and of its link. Spends nothing. */
+export async function findOpenMailLogin(
   db: Database,
   {
     by,
     browserId,
     now,
   }: { by: { kind: 'link'; token: string } | { kind: 'code'; login: string }; browserId: string; now: Date },
-): Promise<ProofGoal> {
+): Promise<OpenMailLogin | undefined> {
   const proof =
     by.kind === 'link'
       ? await findProof(db, { token: by.token, purpose: 'sign-in', now })
       : await findMailLoginOf(db, { login: by.login, now })
-  return proof ? findProofGoal(proof, browserId) : {}
+  return proof && { goal: isAskingBrowser(proof, browserId) ? findProofGoal(proof, browserId) : undefined }
 }
 
 /**

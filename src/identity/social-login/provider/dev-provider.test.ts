@@ -46,7 +46,12 @@ describe('the development provider', () => {
   test('leaves the session in the browser that began, and in no other answer', async () => {
     const browser = buildTestBrowser(app)
     const answer = await finish(browser, await choose(browser, 'new'))
-    expect([...browser.cookies.keys()].sort()).toEqual(['signalbox_browser', 'signalbox_refresh', 'signalbox_session'])
+    expect([...browser.cookies.keys()].sort()).toEqual([
+      'signalbox_browser',
+      expect.stringMatching(/^signalbox_flow_/),
+      'signalbox_refresh',
+      'signalbox_session',
+    ])
     expect(browser.cookies.get('signalbox_session')).toBe(answer.body.data.jwt)
     expect((await browser.get('/auth/')).body).toContain('Nora New')
   })
