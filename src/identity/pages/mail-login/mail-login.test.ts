@@ -55,6 +55,11 @@ async function ask(visitor: PageVisitor, email: string, query = '') {
   expect([reply.status, reply.location]).toEqual([303, expect.stringMatching(/^\/auth\/sign-in\/mail\/code\?login=/)])
   return visitor.get(reply.location!)
 }
+const readHidden = (body: string, name: string) =>
+  (new RegExp(`name="${name}" value="([^"]*)"`).exec(body)?.[1] ?? '').replaceAll('&amp;', '&')
+/** The hidden fields of a form of a code. */
+const readGoalFields = (body: string) =>
+  Object.fromEntries(['form_token', 'login', 'redirect_url', 'next'].map((name) => [name, readHidden(body, name)]))
 const enter = (visitor: PageVisitor, code: string) => visitor.post(`${MAIL}/code`, { code })
 async function openLink(visitor: PageVisitor, email: string) {
   const { token } = (await readMails(app, email))[0]!
@@ -134,6 +139,36 @@ describe('a sign-in by mail', () => {
     const form = { origin: PAGE_ENV.BASE_URL, 'sec-fetch-site': 'same-origin', ...german }
     await visitor.post(MAIL, { email }, form)
     expect((await readMails(app, email))[0]!.text).toMatch(/Ihr Code ist \d{8}\./)
+  })
+
+  test('that another tab completes leads the second tab to its own app, by its form and by a reload', async () => {
+    const [{ email }, visitor] = [await createUser(), openBrowser()]
+    const query = `?redirect_url=${encodeURIComponent(APP)}`
+    await visitor.get(`${MAIL}${query}`)
+    const second = await visitor.follow(await visitor.post(MAIL, { email }))
+    const address = `${MAIL}/code?${new URLSearchParams({ login: readHidden(second.body, 'login'), redirect_url: APP })}`
+    await ask(visitor, email, '?next=%2Fauth%2Fdevices')
+    expect((await enter(visitor, await readSignInCode(app, email))).location).toBe('/auth/devices')
+    const session = visitor.cookies.get('signalbox_session')
+    const fields = { ...readGoalFields(second.body), code: '00000000' }
+    const led = await visitor.post(`${MAIL}/code`, fields)
+    expect([led.status, led.location]).toEqual([303, address])
+    expect((await visitor.get(address)).location).toBe(APP)
+    expect(visitor.cookies.get('signalbox_session')).toEqual(session)
+  })
+
+  test('of another user in a second tab is asked for again, with its app', async () => {
+    const [one, two, visitor] = [await createUser(), await createUser(), openBrowser()]
+    const query = `?redirect_url=${encodeURIComponent(APP)}`
+    const second = await ask(visitor, two.email, query)
+    await ask(visitor, one.email)
+    await enter(visitor, await readSignInCode(app, one.email))
+    const fields = { ...readGoalFields(second.body), code: await readSignInCode(app, two.email) }
+    const led = await visitor.post(`${MAIL}/code`, fields)
+    expect((await visitor.get(String(led.location))).location).toBe(`${MAIL}${query}`)
+    await ask(visitor, two.email, query)
+    expect((await enter(visitor, await readSignInCode(app, two.email))).location).toBe(APP)
+    expect(await readSession(visitor)).toMatchObject({ user: { email: two.email } })
   })
 
   test('revokes the previous session of the browser and gives it another id', async () => {
