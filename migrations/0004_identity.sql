@@ -279,12 +279,15 @@ create table api_key (
   updated_at timestamptz(3) not null,
   -- A key with an account holds its permissions in that account only.
   account uuid references account (document_id),
+  -- The key that made it, also when that one is revoked or gone.
+  created_with uuid,
   constraint api_key_expires_range
     check (expires_at between '1970-01-01T00:00:00Z' and '9999-12-31T23:59:59.999Z')
 );
 create index api_key_user_idx on api_key ("user");
 create index api_key_account_idx on api_key (account) where account is not null and revoked_at is null;
 create index api_key_created_idx on api_key (created_at);
+create index api_key_created_with_idx on api_key (created_with) where created_with is not null and revoked_at is null;
 create index api_key_name_idx on api_key (name);
 create index api_key_updated_idx on api_key (updated_at);
 

@@ -160,6 +160,7 @@ export interface AlertIncident {
 export interface ApiKey {
   account: string | null;
   created_at: Timestamp;
+  created_with: string | null;
   document_id: string;
   expires_at: Timestamp | null;
   hint: string;
