@@ -140,7 +140,9 @@ describe('a key created with a key', () => {
     const call = (method: 'GET' | 'DELETE', path: string) => app.call(method, path, { token: root.token })
     await call('DELETE', `${KEYS}/${leaked.document_id}`)
     const find = async () =>
-      (await call('GET', `${KEYS}?filters=created_with|eq|${leaked.document_id}`)).body.data as { document_id: string }[]
+      (await call('GET', `${KEYS}?filters=created_with|eq|${leaked.document_id}`)).body.data as {
+        document_id: string
+      }[]
     const found = (await find()).map(({ document_id: id }) => id)
     expect(found.toSorted()).toEqual(made.map(({ document_id: id }) => id).toSorted())
     expect(await statusWith(made[0].key)).toBe(200)
@@ -148,7 +150,9 @@ describe('a key created with a key', () => {
     expect(await Promise.all([...made, kept].map(({ key }) => statusWith(key)))).toEqual([401, 401, 200])
     expect(await find()).toEqual([])
     // A user without the permission finds none of another user's keys.
-    const foreign = await app.call('GET', `${KEYS}?filters=created_with|eq|${other.document_id}`, { token: reader.token })
+    const foreign = await app.call('GET', `${KEYS}?filters=created_with|eq|${other.document_id}`, {
+      token: reader.token,
+    })
     expect([foreign.status, foreign.body.data]).toEqual([200, []])
   })
 })

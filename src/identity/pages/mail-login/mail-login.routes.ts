@@ -4,7 +4,7 @@ import {
   type CheckedMailLogin,
   checkMailLogin,
   checkMailLoginOn,
-  findOpenMailLogin,
+  findMailLinkGoal,
   logInByMail,
   MAIL_LOGIN_LINK,
   type MailLogin,
@@ -14,20 +14,12 @@ import {
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageAnswer, type PageRequest, refusePage } from '../frame/page-route.ts'
-import { buildFormUrl, buildGoalUrl, buildRefreshUrl, MAIL_LOGIN } from '../frame/page-url.ts'
+import { buildFormUrl, buildGoalUrl, buildRefreshUrl, buildSignInUrl, MAIL_LOGIN } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
 import { askForSecondStep } from '../sign-in/second-step-page.ts'
-import {
-  checkWeb,
-  continueSignedIn,
-  type Goal,
-  locate,
-  readGoal,
-  readKeptGoal,
-  type SignInPageDeps,
-} from '../sign-in/sign-in-goal.ts'
+import { checkWeb, continueSignedIn, readGoal, readKeptGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 import { buildMailCodePage, buildMailLinkPage, buildMailLoginPage, MAIL_LOGIN_CODE } from './mail-login-page.ts'
 
 /** Dependencies of the pages of a sign-in by mail. */
@@ -50,13 +42,6 @@ async function prepare(deps: MailLoginPageDeps, request: Request, by: MailLogin[
   const { db, visitor, address, userAgent, now } = request
   const login = { by, browserId: visitor.browserId, origin: { address, userAgent }, now }
   return { login, checked: await checkMailLogin(deps, db, login) }
-}
-
-type Key = Parameters<typeof findOpenMailLogin>[1]['by']
-
-async function findGoal(deps: MailLoginPageDeps, { db, visitor, now }: Request, by: Key): Promise<Goal> {
-  const open = await findOpenMailLogin(db, { by, browserId: visitor.browserId, now })
-  return readKeptGoal(deps, open?.goal ?? {})
 }
 
 /** Signs the browser in, asks for the second step, or shows the refusal. */
@@ -144,15 +129,10 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
     },
     async (deps: MailLoginPageDeps, request) => {
       checkMailLoginOn(deps)
-      const { login = '' } = request.query
-      const { db, visitor, query, now } = request
-      const open = await findOpenMailLogin(db, { by: { kind: 'code', login }, browserId: visitor.browserId, now })
-      const goal = open?.goal ? readKeptGoal(deps, open.goal) : readGoal(deps, query)
+      const { login = '', ...given } = request.query
+      const goal = readGoal(deps, given)
       checkWeb(goal)
-      // A sign-in in another tab has changed the id of the browser, and ended those of its user; another user asks again.
-      if (!open?.goal && visitor.user)
-        return { kind: 'redirect', location: open ? buildGoalUrl(MAIL_LOGIN, goal) : locate(deps, goal) }
-      return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...visitor, goal, login }) })
+      return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...request.visitor, goal, login }) })
     },
   ),
   definePage(
@@ -161,7 +141,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       path: MAIL_LOGIN_CODE,
       summary: 'Sign in with the code of a mail in the form',
       fields: { login: TOKEN_LIMIT, code: 64, redirect_url: 4096, next: 4096 },
-      againAt: ({ login, redirect_url: url, next }) => buildGoalUrl(MAIL_LOGIN_CODE, { target: { url }, next, login }),
+      againAt: ({ redirect_url, next }) => buildSignInUrl({ redirect_url, next }),
     },
     {
       prepare: async (deps: MailLoginPageDeps, request): Promise<Attempt | undefined> => {
@@ -173,7 +153,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
         const { visitor, form, prepared } = request
         const { login } = form
         const show = async (errors: FormError[]) => {
-          const goal = await findGoal(deps, request, { kind: 'code', login })
+          const goal = readKeptGoal(deps, { redirectUrl: form.redirect_url, next: form.next })
           return buildMailCodePage(deps, { ...visitor, goal, login, errors })
         }
         if (!prepared) {
@@ -197,7 +177,9 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
     async (deps: MailLoginPageDeps, request) => {
       checkMailLoginOn(deps)
       const { token = '' } = request.query
-      const goal = await findGoal(deps, request, { kind: 'link', token })
+      const { db, visitor, now } = request
+      const kept = await findMailLinkGoal(db, { token, browserId: visitor.browserId, now })
+      const goal = readKeptGoal(deps, kept)
       return buildPage({ brand: deps.brand, ...buildMailLinkPage(deps, { ...request.visitor, goal, token }) })
     },
   ),

@@ -133,25 +133,13 @@ export interface RefusedMailLogin {
   goal?: ProofGoal
 }
 
-/** An open sign-in by mail, with its goal for the browser that asked; undefined where another one did. */
-export interface OpenMailLogin {
-  goal: ProofGoal | undefined
-}
-
-/** An open sign-in by mail, for the pages of its code and of its link. Spends nothing. */
-export async function findOpenMailLogin(
+/** The goal of the sign-in by mail that this browser asked for, for the page of its link. Spends nothing. */
+export async function findMailLinkGoal(
   db: Database,
-  {
-    by,
-    browserId,
-    now,
-  }: { by: { kind: 'link'; token: string } | { kind: 'code'; login: string }; browserId: string; now: Date },
-): Promise<OpenMailLogin | undefined> {
-  const proof =
-    by.kind === 'link'
-      ? await findProof(db, { token: by.token, purpose: 'sign-in', now })
-      : await findMailLoginOf(db, { login: by.login, now })
-  return proof && { goal: isAskingBrowser(proof, browserId) ? findProofGoal(proof, browserId) : undefined }
+  { token, browserId, now }: { token: string; browserId: string; now: Date },
+): Promise<ProofGoal> {
+  const proof = await findProof(db, { token, purpose: 'sign-in', now })
+  return proof ? findProofGoal(proof, browserId) : {}
 }
 
 /**
