@@ -200,6 +200,7 @@ create table "api_key" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   account uuid,
+  created_with uuid,
   constraint api_key_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint api_key_expires_range CHECK (((expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 23:59:59.999+00'::timestamp with time zone))),
   constraint api_key_pkey PRIMARY KEY (document_id),
@@ -208,6 +209,7 @@ create table "api_key" (
 );
 CREATE INDEX api_key_account_idx ON public.api_key USING btree (account) WHERE ((account IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX api_key_created_idx ON public.api_key USING btree (created_at);
+CREATE INDEX api_key_created_with_idx ON public.api_key USING btree (created_with) WHERE ((created_with IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX api_key_name_idx ON public.api_key USING btree (name);
 CREATE INDEX api_key_name_parts_idx ON public.api_key USING gin (name gin_trgm_ops);
 CREATE INDEX api_key_updated_idx ON public.api_key USING btree (updated_at);
@@ -645,7 +647,7 @@ create table "login_flow" (
   session uuid,
   redirect_url text not null,
   is_deep_link boolean not null,
-  binding_hash bytea,
+  is_bound boolean not null,
   secret text not null,
   code_challenge text,
   posted_name text,
@@ -655,7 +657,7 @@ create table "login_flow" (
   created_at timestamp(3) with time zone not null,
   constraint login_flow_check CHECK (((purpose = 'link'::text) = ("user" IS NOT NULL))),
   constraint login_flow_check1 CHECK (((purpose = 'proof'::text) = (session IS NOT NULL))),
-  constraint login_flow_check2 CHECK (((purpose <> 'proof'::text) OR (num_nulls(connection, binding_hash) = 0))),
+  constraint login_flow_check2 CHECK (((purpose <> 'proof'::text) OR ((connection IS NOT NULL) AND is_bound))),
   constraint login_flow_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
   constraint login_flow_pkey PRIMARY KEY (state_hash),
   constraint login_flow_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text, 'proof'::text]))),

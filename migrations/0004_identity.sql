@@ -279,12 +279,15 @@ create table api_key (
   updated_at timestamptz(3) not null,
   -- A key with an account holds its permissions in that account only.
   account uuid references account (document_id),
+  -- The key that made it, also when that one is revoked or gone.
+  created_with uuid,
   constraint api_key_expires_range
     check (expires_at between '1970-01-01T00:00:00Z' and '9999-12-31T23:59:59.999Z')
 );
 create index api_key_user_idx on api_key ("user");
 create index api_key_account_idx on api_key (account) where account is not null and revoked_at is null;
 create index api_key_created_idx on api_key (created_at);
+create index api_key_created_with_idx on api_key (created_with) where created_with is not null and revoked_at is null;
 create index api_key_name_idx on api_key (name);
 create index api_key_updated_idx on api_key (updated_at);
 
@@ -582,8 +585,8 @@ create table login_flow (
   session uuid,
   redirect_url text not null,
   is_deep_link boolean not null,
-  -- The hash of the cookie of the browser that began; null for a flow that any browser may finish.
-  binding_hash bytea,
+  -- Whether only the browser that began it finishes it, by its cookie.
+  is_bound boolean not null,
   secret text not null,
   -- A deep link that asked for a code (RFC 7636, S256).
   code_challenge text,
@@ -597,7 +600,7 @@ create table login_flow (
   check ((purpose = 'link') = ("user" is not null)),
   check ((purpose = 'proof') = (session is not null)),
   -- A proof is of the browser that began it.
-  check (purpose <> 'proof' or num_nulls(connection, binding_hash) = 0)
+  check (purpose <> 'proof' or (connection is not null and is_bound))
 );
 create index login_flow_expires_idx on login_flow (expires_at);
 create index login_flow_connection_idx on login_flow (connection, expires_at) where connection is not null;

@@ -9082,6 +9082,11 @@ export interface components {
              * @description The account that it is bound to: it reaches nothing else.
              */
             account: string | null;
+            /**
+             * Format: uuid
+             * @description The API key that created it, also when that one is revoked.
+             */
+            created_with: string | null;
             name: string;
             /** @description The first characters of the key. */
             hint: string;
@@ -9137,6 +9142,11 @@ export interface components {
              * @description The account that it is bound to: it reaches nothing else.
              */
             account: string | null;
+            /**
+             * Format: uuid
+             * @description The API key that created it, also when that one is revoked.
+             */
+            created_with: string | null;
             name: string;
             /** @description The first characters of the key. */
             hint: string;
@@ -18035,6 +18045,7 @@ export interface operations {
                  *     - `document_id` (uuid): eq, ne, in, nin, null
                  *     - `user` (uuid): eq, ne, in, nin, null
                  *     - `account` (uuid): eq, ne, in, nin, null
+                 *     - `created_with` (uuid): eq, ne, in, nin, null
                  *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `expires_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `last_used_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null

@@ -12,12 +12,12 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import type { ConnectionEngines } from '../../identity/connection/connection-engines.ts'
 import type { DevProvider } from '../../identity/engine/embedded/dev-provider.ts'
 import type { Engine } from '../../identity/engine/engine.ts'
+import type { FlowCookies } from '../../identity/pages/browser/flow-cookie.ts'
 import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
 import type { PasswordHashing } from '../../identity/password/password.ts'
 import type { SessionKeys } from '../../identity/session/token/session-token.ts'
 import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { ConnectionCounter } from '../../identity/social-login/connection-count.ts'
-import type { BrowserBinding } from '../../identity/social-login/flow/browser-binding.ts'
 import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
 import type { EngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
 import type { TokenIssuer } from '../../oauth/exchange/token-issuer.ts'
@@ -98,8 +98,8 @@ export interface FeatureParts {
   hookKeys: HookKeys
   /** The issuers whose access tokens are exchanged. */
   tokenIssuers: readonly TokenIssuer[]
-  /** Binds a sign-in with a provider to the browser that starts it. */
-  binding: BrowserBinding
+  /** Bind authorizations and sign-ins with a provider to the browsers in which they begin. */
+  flowCookies: FlowCookies
   /** The provider of sample users; in development. */
   devProvider?: DevProvider
   pages: PageSettings

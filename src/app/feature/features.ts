@@ -138,13 +138,13 @@ const socialLoginDeps = ({
   handshakes,
   engine,
   connections,
-  binding,
+  flowCookies,
   ...parts
 }: FeatureParts): SocialLoginDeps => ({
   ...sessionDeps(parts),
   engine,
   connections,
-  binding,
+  flowCookies,
   enableApiEventQueue: parts.enableApiEventQueue,
   countConnectionSignIn: parts.countConnectionSignIn,
   brand: pages.brand,

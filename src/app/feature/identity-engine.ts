@@ -12,9 +12,9 @@ import type { Engine } from '../../identity/engine/engine.ts'
 import { checkServer } from '../../identity/engine/supabase/supabase-check.ts'
 import { buildSupabaseClient, type SupabaseClient } from '../../identity/engine/supabase/supabase-client.ts'
 import { buildSupabaseEngine } from '../../identity/engine/supabase/supabase-engine.ts'
+import { buildFlowCookies } from '../../identity/pages/browser/flow-cookie.ts'
 import { parseRedirectAllowList } from '../../identity/sign-in/outcome/redirect-allow-list.ts'
 import type { RedirectRules } from '../../identity/sign-in/outcome/redirect-url.ts'
-import { buildBrowserBinding } from '../../identity/social-login/flow/browser-binding.ts'
 import { buildEngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
 import { type CallbackRules, parseAllowedTargets } from '../../outbound/guard/callback-url.ts'
 import { buildGuardedFetch, type GuardedFetch } from '../../outbound/guarded-fetch.ts'
@@ -44,13 +44,13 @@ interface IdentityInput {
   callbackRules: CallbackRules
 }
 
-/** Builds the parts of social login from the configuration: the engine and the browser binding. */
+/** Builds the parts of social login from the configuration: the engine and the cookies of flows. */
 export function buildIdentityParts(
   options: AppOptions,
   { ids, keyring, baseUrl, callbackRules }: IdentityInput,
 ): Pick<
   FeatureParts,
-  'engine' | 'connections' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent' | 'checkEngine'
+  'engine' | 'connections' | 'flowCookies' | 'devProvider' | 'tokenIssuers' | 'engineConsent' | 'checkEngine'
 > {
   const { config, random, clock, logger } = options
   const isDevelopment = config.appEnv === 'development'
@@ -74,7 +74,7 @@ export function buildIdentityParts(
     connections: buildConnections(options, { keyring, callbackRules, baseUrl }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
-    binding: buildBrowserBinding(random, decideCookieSafety(config)),
+    flowCookies: buildFlowCookies(keyring, decideCookieSafety(config)),
   }
 }
 

@@ -86,7 +86,7 @@ function buildSource(
   { parts, clients }: { parts: FeatureParts; clients: InvalidatedCache<AdapterPayload> },
 ): ProviderSource {
   const { config, database, logger, lookup, ca } = options
-  const { pages, keyring, ids, random } = parts
+  const { pages, keyring, ids, random, flowCookies } = parts
   const { db } = database
   const fetch =
     options.fetchProvider ?? buildGuardedFetch({ lookup, rules: parts.callbackRules, ...(ca !== undefined && { ca }) })
@@ -98,6 +98,7 @@ function buildSource(
     baseUrl: pages.baseUrl,
     cookieKeys: keyring.deriveKeys('oauth cookie').map((key) => key.toString('base64url')),
     cookies: decideCookieSafety(config),
+    flowCookies,
     findUser: (header) => findUser(parts, header),
     findClient: (id) => clients.read(id, () => findClientMetadata(db, id)),
     findKeptClient: (id) => clients.find(id),

@@ -35,7 +35,7 @@ import { devProviderRoutes } from '../../identity/social-login/provider/dev-prov
 import { listProviderButtons } from '../../identity/social-login/provider/provider-button.ts'
 import { sessionProofRoutes } from '../../identity/social-login/session-proof/session-proof.routes.ts'
 import { buildOpenTarget, needsHandshake } from '../../identity/sso/handshake.ts'
-import { findSignInApp } from '../../oauth/consent/sign-in-app.ts'
+import { buildFindApp } from '../../oauth/consent/sign-in-app.ts'
 import { engineInteractionRoutes } from '../../oauth/decision/engine-interaction.routes.ts'
 import { interactionRoutes } from '../../oauth/decision/interaction.routes.ts'
 import { appRoutes } from '../../oauth/grant/app.routes.ts'
@@ -102,6 +102,7 @@ const pageDeps = ({
   signUp,
   signInByMail,
   handshakes,
+  flowCookies,
   pages,
 }: FeatureParts) => ({
   ids,
@@ -115,7 +116,8 @@ const pageDeps = ({
   serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
-  findApp: findSignInApp,
+  findApp: buildFindApp(flowCookies),
+  flowCookies,
   ...pages,
 })
 
@@ -131,13 +133,13 @@ export const PAGES: readonly Feature[] = [
   feature(stepUpPageRoutes, pageDeps),
   feature(securityRoutes, pageDeps),
   feature(passkeyPageRoutes, pageDeps),
-  feature(connectionRoutes, ({ engine, connections, binding, ...parts }) => ({
-    ...pageDeps({ engine, connections, binding, ...parts }),
-    ...{ engine, connections, binding },
+  feature(connectionRoutes, ({ engine, connections, ...parts }) => ({
+    ...pageDeps({ engine, connections, ...parts }),
+    ...{ engine, connections },
   })),
-  feature(sessionProofRoutes, ({ engine, connections, binding, ...parts }) => ({
-    ...pageDeps({ engine, connections, binding, ...parts }),
-    ...{ engine, connections, binding },
+  feature(sessionProofRoutes, ({ engine, connections, ...parts }) => ({
+    ...pageDeps({ engine, connections, ...parts }),
+    ...{ engine, connections },
   })),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),

@@ -105,6 +105,11 @@ export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unk
   return serialize(reply, outcome.status ?? route.status ?? 200, buildBody(route, { ...outcome, data, message }))
 }
 
+/** The value of the header `Set-Cookie` for a cookie. */
+export function writeCookie({ maxAgeSeconds, ...rest }: AnswerCookie): string {
+  return stringifySetCookie({ ...rest, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) })
+}
+
 /**
  * Sends an answer. It carries `no-store` (RFC 9111) unless its headers say otherwise; one with an `etag` that the request
  * has already is a 304. A stream is read as fast as the
@@ -113,13 +118,7 @@ export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unk
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
-  for (const cookie of answer.cookies) {
-    const { maxAgeSeconds, ...rest } = cookie
-    reply.header(
-      'set-cookie',
-      stringifySetCookie({ ...rest, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
-    )
-  }
+  for (const cookie of answer.cookies) reply.header('set-cookie', writeCookie(cookie))
   const { etag } = answer.headers
   const isRead = reply.request.method === 'GET' || reply.request.method === 'HEAD'
   if (isRead && etag !== undefined && holdsTag(reply.request.headers['if-none-match'], etag))

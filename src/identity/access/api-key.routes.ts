@@ -13,6 +13,7 @@ import { findOwners } from './own-rows.ts'
 const API_KEY_FIELDS = rowFields({
   user: { type: 'uuid' },
   account: { type: 'uuid' },
+  created_with: { type: 'uuid' },
   name: { type: 'text', sortable: true, like: 'indexed' },
   expires_at: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },

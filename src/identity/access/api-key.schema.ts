@@ -8,6 +8,9 @@ const apiKeyMembers = {
   account: nullable(
     Type.String({ ...UuidSchema, description: 'The account that it is bound to: it reaches nothing else.' }),
   ),
+  created_with: nullable(
+    Type.String({ ...UuidSchema, description: 'The API key that created it, also when that one is revoked.' }),
+  ),
   name: Type.String(),
   hint: Type.String({ description: 'The first characters of the key.' }),
   permissions: Type.Array(Type.String()),

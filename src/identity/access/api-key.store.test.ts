@@ -48,7 +48,7 @@ describe('a key', () => {
     const made = await write((tx) =>
       insertApiKey(tx, {
         ...{ id: newId(), userId: user, account, name: 'Mine', hint: 'sbx_abcd…', patterns: ['user:create'] },
-        ...{ expiresAt: madeAfter(9), tokenHash: randomBytes(32), now: MADE_AT },
+        ...{ createdWith: newId(), expiresAt: madeAfter(9), tokenHash: randomBytes(32), now: MADE_AT },
       } as Parameters<typeof insertApiKey>[1]),
     )
     expect(await findApiKey(db, made.id)).toEqual(made)

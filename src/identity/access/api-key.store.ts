@@ -44,7 +44,10 @@ export async function findApiKeyWithHoldings(
 }
 
 /** A new key. */
-type NewApiKey = Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
+type NewApiKey = Pick<
+  ApiKeyRecord,
+  'id' | 'userId' | 'account' | 'createdWith' | 'name' | 'hint' | 'patterns' | 'expiresAt'
+> & {
   tokenHash: Buffer
   now: Date
 }
@@ -52,8 +55,8 @@ type NewApiKey = Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint
 const insert = closingStatement<NewApiKey>(`
   new_key as (
     insert into api_key (document_id, "user", name, token_hash, hint, permissions, expires_at, created_at, updated_at,
-      account)
-    values ($id, $userId, $name, $tokenHash, $hint, $patterns, $expiresAt, $now, $now, $account))`)
+      account, created_with)
+    values ($id, $userId, $name, $tokenHash, $hint, $patterns, $expiresAt, $now, $now, $account, $createdWith))`)
 
 /** Inserts a key, with the last statement of the transaction. */
 export async function insertApiKey(db: Database, row: NewApiKey): Promise<ApiKeyRecord> {

@@ -130,6 +130,31 @@ describe('a key created with a key', () => {
     const maker = await createKey(root, ['api-key:create', 'user:find-all'])
     expect((await makeWith(maker.key)).body.data.expires_at).toBeNull()
   })
+
+  test('is found by its creator after that is revoked, outlives it, and is revoked with its own id', async () => {
+    const permissions = ['api-key:create', 'user:find-all']
+    const [leaked, other] = [await createKey(root, permissions), await createKey(root, permissions)]
+    const made = [(await makeWith(leaked.key)).body.data, (await makeWith(leaked.key)).body.data]
+    const kept = (await makeWith(other.key)).body.data
+    expect([leaked.created_with, kept.created_with]).toEqual([null, other.document_id])
+    const call = (method: 'GET' | 'DELETE', path: string) => app.call(method, path, { token: root.token })
+    await call('DELETE', `${KEYS}/${leaked.document_id}`)
+    const find = async () =>
+      (await call('GET', `${KEYS}?filters=created_with|eq|${leaked.document_id}`)).body.data as {
+        document_id: string
+      }[]
+    const found = (await find()).map(({ document_id: id }) => id)
+    expect(found.toSorted()).toEqual(made.map(({ document_id: id }) => id).toSorted())
+    expect(await statusWith(made[0].key)).toBe(200)
+    for (const id of found) await call('DELETE', `${KEYS}/${id}`)
+    expect(await Promise.all([...made, kept].map(({ key }) => statusWith(key)))).toEqual([401, 401, 200])
+    expect(await find()).toEqual([])
+    // A user without the permission finds none of another user's keys.
+    const foreign = await app.call('GET', `${KEYS}?filters=created_with|eq|${other.document_id}`, {
+      token: reader.token,
+    })
+    expect([foreign.status, foreign.body.data]).toEqual([200, []])
+  })
 })
 
 describe('a user', () => {

@@ -88,6 +88,7 @@ export async function createApiKey(
     id: deps.ids.next<'api key'>(),
     userId,
     account,
+    createdWith: apiKeyId,
     name,
     tokenHash: createHash('sha256').update(key).digest(),
     hint: `${key.slice(0, 8)}…`,

@@ -9,6 +9,7 @@ import {
   WEB_APP,
 } from '../../../test/harness/app/social-app.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
+import type { BrowserStep } from '../../../test/harness/fakes/provider/fake-provider.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 let users = 0
@@ -22,6 +23,8 @@ const someone = () => {
   return `70${users}`
 }
 const json = 'application/json'
+
+const flowsOf = ({ cookies }: TestBrowser) => [...cookies].filter(([name]) => name.startsWith('signalbox_flow_'))
 
 /** Newest audit entry of callback-redirect. */
 async function findReason(): Promise<string> {
@@ -235,11 +238,32 @@ describe('login CSRF', () => {
     expect((await browser.get(redirectUrlOf(other), json)).status).toBe(200)
   })
 
-  test('draws a new value for a cookie that is not of our making', async () => {
-    const browser = t.browser()
-    browser.cookies.set('signalbox_flow', 'planted')
-    await t.reachCallback(browser, 'google')
-    expect(browser.cookies.get('signalbox_flow')).toMatch(/^[\w-]{43}$/)
+  test('lets two tabs finish that begin at the same moment, in both orders', async () => {
+    for (const order of [(tabs: BrowserStep[]) => tabs, (tabs: BrowserStep[]) => tabs.toReversed()]) {
+      const browser = t.browser()
+      t.seat('google', { sub: someone() })
+      const tabs = await Promise.all([t.reachCallback(browser, 'google'), t.reachCallback(browser, 'google')])
+      expect(flowsOf(browser)).toHaveLength(2)
+      for (const tab of order(tabs)) expect((await browser.get(redirectUrlOf(tab), json)).status).toBe(200)
+      // The button back.
+      const back = await browser.get(redirectUrlOf(tabs[0] as BrowserStep), json)
+      expect([back.status, back.body.errors[0].code]).toEqual([401, 'used'])
+    }
+  })
+
+  test('refuses a flow with the cookie of another flow, under whatever name', async () => {
+    t.seat('google', { sub: someone() })
+    const [{ browser: attacker, url: foreign }, { browser: victim, url }] = [await reach(), await reach()]
+    const [[ownName = '', ownValue = ''] = []] = flowsOf(victim)
+    const [[foreignName = ''] = []] = flowsOf(attacker)
+    // The victim has a cookie of its own flow only.
+    victim.cookies.set(foreignName, ownValue)
+    await expectRefused(await victim.get(foreign, json), 'foreign_browser')
+    victim.cookies.delete(ownName)
+    await expectRefused(await victim.get(url, json), 'foreign_browser')
+    victim.cookies.set(ownName, ownValue)
+    expect((await victim.get(url, json)).status).toBe(200)
+    expect((await attacker.get(foreign, json)).status).toBe(200)
   })
 })
 

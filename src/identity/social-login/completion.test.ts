@@ -76,7 +76,7 @@ const flowOf = (change: Partial<LoginFlow> = {}): LoginFlow => ({
     isDeepLink: false,
     proves: null,
   },
-  ...{ redirectUrl: 'https://app.example.com/welcome', bindingHash: null, secret: '', codeChallenge: null },
+  ...{ redirectUrl: 'https://app.example.com/welcome', isBound: false, secret: '', codeChallenge: null },
   ...{ postedName: null, postedAnswer: null, expiresAt: madeAfter(60_000), consumedAt: MADE_AT, ...change },
 })
 const origin = { address: '10.0.0.1', userAgent: 'test' }

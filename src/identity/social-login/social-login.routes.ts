@@ -28,6 +28,7 @@ import {
 import {
   beginFlow,
   buildCallbackUrl,
+  type FlowBrowser,
   type FlowDeps,
   finishFlow,
   inspectFlow,
@@ -58,13 +59,15 @@ function wantsJson(headers: Headers, format: string | undefined): boolean {
   )
 }
 
+const readCookies = (headers: Headers) => readHeader(headers, 'cookie') ?? undefined
+
 /**
- * The value that ties a flow to this browser: its own or a new one. Null for JSON that is not fetched by a page of this
- * service: its client may be an app, whose browser is another one.
+ * The browser that a flow is bound to. Null for JSON that is not fetched by a page of this service: its client may be an
+ * app, whose browser is another one.
  */
-function bindBrowser({ binding }: FlowDeps, headers: Headers, isJson: boolean): string | null {
+function findFlowBrowser(headers: Headers, isJson: boolean): FlowBrowser | null {
   if (isJson && readHeader(headers, 'sec-fetch-site') !== 'same-origin') return null
-  return binding.read(readHeader(headers, 'cookie') ?? undefined) ?? binding.draw()
+  return { cookieHeader: readCookies(headers) }
 }
 
 const OF_LOGIN = { resource: 'login', accountScope: 'none', access: 'public', data: Type.String() } as const
@@ -97,10 +100,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       },
       prepare: async (deps, { db, params, query, headers, now }) => {
         const isJson = wantsJson(headers, query.format)
-        const browser = bindBrowser(deps, headers, isJson)
+        const browser = findFlowBrowser(headers, isJson)
         const flow = { provider: params.provider, redirectUrl: query.redirect_url, linkTo: null, browser, now }
         const begun = await beginFlow(deps, db, { ...flow, codeChallenge: query.code_challenge ?? null })
-        return { ...begun, isJson, cookies: browser === null ? [] : [deps.binding.renew(browser)] }
+        return { ...begun, isJson }
       },
       handle: async (_deps, { db, params, prepared, now }) => {
         await keepFlow(db, prepared, now)
@@ -132,7 +135,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       prepare: async (deps: SocialLoginDeps, { db, params, query, headers, now }) => {
         const { provider } = params
         const label = await loadLabel(deps, db, provider)
-        const callback = { provider, state: query.state, cookies: readHeader(headers, 'cookie') ?? undefined, now }
+        const callback = { provider, state: query.state, cookies: readCookies(headers), now }
         const found = await inspectFlow(deps, db, callback)
         if (!('reason' in found) && query.error === undefined) return { found, label }
         const { error, error_code: errorCode, error_description: errorDescription, iss } = query
@@ -157,13 +160,8 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         const origin = { address, userAgent: readHeader(headers, 'user-agent') }
         const completion = await completeFlow(deps, db, { finished, origin, trace, now })
         if (completion.kind !== 'refused') throw new Error('an error of a provider completes no sign-in')
-        return refuseSignIn(completion, {
-          provider,
-          brand: deps.brand,
-          requestId,
-          texts: chooseRequestTexts(headers),
-          wantsPage: true,
-        })
+        const texts = chooseRequestTexts(headers)
+        return refuseSignIn(completion, { provider, brand: deps.brand, requestId, texts, wantsPage: true })
       },
     },
   ),
@@ -230,7 +228,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         neededBy: 'validation',
       },
       prepare: async (deps, { db, params, query, headers, now }) => {
-        const cookies = readHeader(headers, 'cookie') ?? undefined
+        const cookies = readCookies(headers)
         const { state, code, iss, error, error_code: errorCode, error_description: errorDescription } = query
         const { access_token: accessToken, refresh_token: refreshToken } = query
         const parameters = { code, iss, error, errorCode, errorDescription, accessToken, refreshToken }

@@ -36,7 +36,7 @@ describe('the start', () => {
     ])
     expect(url.searchParams.get('state')?.length).toBeGreaterThan(80)
     expect(String(answer.headers['set-cookie'])).toMatch(
-      /^signalbox_flow=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      /^signalbox_flow_[\w-]{8}=[0-9a-z]+\.[\w-]{22}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     )
     expect(answer.headers['cache-control']).toBe('no-store')
   })
@@ -56,7 +56,7 @@ describe('the start', () => {
   test('ties JSON that a page of the service fetches to its browser', async () => {
     const url = `${pathOf('github')}?redirect_url=${encodeURIComponent(WEB_APP)}&format=json`
     const answer = await t.browser().get(url, 'application/json', { 'sec-fetch-site': 'same-origin' })
-    expect(String(answer.headers['set-cookie'])).toContain('signalbox_flow=')
+    expect(String(answer.headers['set-cookie'])).toContain('signalbox_flow_')
   })
 
   test.each(['unknown', 'local', 'dev', '__proto__', 'constructor', 'GOOGLE', 'google%20', 'a'.repeat(64)])(

@@ -2,6 +2,7 @@ import { type ConnectionId, isUuid, type SessionId, type UserId } from '../../ba
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { Problem } from '../../http/problem/problem.ts'
+import type { AnswerCookie } from '../../http/route/outcome.ts'
 import { findOwnFault } from '../../outbound/guarded-fetch.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { ConnectionEngines } from '../connection/connection-engines.ts'
@@ -12,10 +13,10 @@ import {
   EngineUnavailable,
   type ProviderIdentity,
 } from '../engine/engine.ts'
+import type { FlowCookies } from '../pages/browser/flow-cookie.ts'
 import { checkRedirectUrl, type RedirectRules } from '../sign-in/outcome/redirect-url.ts'
-import type { BrowserBinding } from './flow/browser-binding.ts'
 import { leadsToDecision } from './flow/engine-session.ts'
-import { hashSecret, issueState, readState } from './flow/flow-state.ts'
+import { FLOW_LIFETIME_MS, issueState, readState } from './flow/flow-state.ts'
 import {
   consumeFlow,
   countOpenFlows,
@@ -34,7 +35,7 @@ export interface FlowDeps {
   connections: ConnectionEngines
   keyring: Keyring
   random: Random
-  binding: BrowserBinding
+  flowCookies: FlowCookies
   redirectRules: () => RedirectRules
   baseUrl: () => string
 }
@@ -81,11 +82,18 @@ export interface BegunFlow {
   flow: NewFlow
   /** The address of the provider, for the browser. */
   redirectUrl: string
+  /** The cookies that bind the flow to its browser; none of a flow that any browser may finish. */
+  cookies: AnswerCookie[]
+}
+
+/** A browser, by the `Cookie` header of its request. */
+export interface FlowBrowser {
+  cookieHeader: string | undefined
 }
 
 /**
  * Begins a flow (docs/contract/social-login.md#start), outside any transaction, because it may wait for the provider;
- * `keepFlow` stores it. `browser` is the value of the binding cookie, or null for a flow that any browser may finish.
+ * `keepFlow` stores it. `browser` is null for a flow that any browser may finish.
  * Throws 404, 422 `redirect_url_not_allowed`, 422 for a challenge without a deep link, 429 for a
  * connection with too many open flows, 503.
  */
@@ -96,7 +104,7 @@ export async function beginFlow(
     provider: string
     redirectUrl: string
     codeChallenge: string | null
-    browser: string | null
+    browser: FlowBrowser | null
     linkTo: UserId | null
     /** The session that a connection proves. Such a flow is bound to a browser. */
     proves?: SessionId
@@ -131,12 +139,14 @@ export async function beginFlow(
     proves,
     redirectUrl: target.url,
     isDeepLink: target.kind === 'deep-link',
-    bindingHash: input.browser === null ? null : hashSecret(input.browser),
+    isBound: input.browser !== null,
     secret: deps.keyring.seal(JSON.stringify(started.secret), sealContext(hash)),
     codeChallenge: input.codeChallenge,
     expiresAt,
   }
-  return { redirectUrl: started.redirectUrl, flow }
+  const begun = { id: state, lifetimeSeconds: FLOW_LIFETIME_MS / 1000, now }
+  const cookies = input.browser === null ? [] : deps.flowCookies.begin(input.browser.cookieHeader, begun)
+  return { redirectUrl: started.redirectUrl, flow, cookies }
 }
 
 /** Stores a started flow, with the last statement of the transaction. */
@@ -196,9 +206,8 @@ export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callba
   if ('reason' in state) return state
   const flow = await findFlow(db, state.hash, provider)
   if (!flow) return { reason: state.isExpired ? 'state_expired' : 'state_unknown' }
-  const browser = deps.binding.read(callback.cookies)
-  if (flow.bindingHash && !(browser && hashSecret(browser).equals(flow.bindingHash)))
-    return { reason: 'foreign_browser' }
+  // The cookie stays until it expires: a browser that comes again is led back to its app.
+  if (flow.isBound && !deps.flowCookies.isOwn(callback.cookies, callback.state)) return { reason: 'foreign_browser' }
   if (flow.consumedAt) return { reason: 'state_replayed', flow }
   return flow.expiresAt <= now ? { reason: 'state_expired', flow } : { flow }
 }
@@ -252,8 +261,8 @@ export async function finishFlow(
     detail: null,
   })
   if ('reason' in found) return refuse(found.reason, found.flow)
-  const { stateHash, bindingHash } = found.flow
-  const flow = await consumeFlow(db, { stateHash, provider, bindingHash, now })
+  const { stateHash } = found.flow
+  const flow = await consumeFlow(db, { stateHash, provider, now })
   if (!flow) return refuse('state_replayed', found.flow)
   const result = await engine.complete({
     provider,

@@ -34,7 +34,7 @@ export async function continueOnWeb(
   input: { flow: LoginFlow; signIn: SignIn; now: Date },
 ): Promise<Continuation> {
   const { flow, signIn, now } = input
-  if (flow.bindingHash === null) return { url: flow.redirectUrl, cookies: [] }
+  if (!flow.isBound) return { url: flow.redirectUrl, cookies: [] }
   const { sessionId, jwt, expiresInSeconds, refreshToken } = signIn.issued
   const target = await deps.openTarget(db, {
     userId: signIn.user.id,

@@ -3,13 +3,16 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { MADE_AT, madeAfter } from '../../../test/harness/database/identity-rows.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import { buildKeyring } from '../../base/keyring.ts'
+import { systemRandom } from '../../base/random.ts'
+import { buildFlowCookies } from '../../identity/pages/browser/flow-cookie.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { hashStateId } from '../grant/state-id.ts'
 import { upsertState } from '../provider/state/state.store.ts'
 import { answerInteraction, findAppName, findInteraction } from './interaction.store.ts'
-import { ENTRY, findSignInApp, INTERACTION_COOKIE } from './sign-in-app.ts'
+import { buildFindApp, ENTRY } from './sign-in-app.ts'
 
 /** Two authorizations, each of a client of its own. */
 let one: string
@@ -74,12 +77,19 @@ describe('a question of the provider', () => {
 })
 
 describe('the app of a sign-in', () => {
-  const find = (next: string | undefined, cookie: string | undefined = `${INTERACTION_COOKIE}=${one}`) =>
-    findSignInApp(db, { next, cookieHeader: cookie, now: MADE_AT })
+  const cookies = buildFlowCookies(buildKeyring(['k'.repeat(32)], systemRandom), { isSecure: true, isHostBound: true })
+  const findApp = buildFindApp(cookies)
+  let own: string
+  beforeEach(() => {
+    const [cookie] = cookies.begin(undefined, { id: one, lifetimeSeconds: 60, now: MADE_AT })
+    own = `${cookie?.name}=${cookie?.value}`
+  })
+  const find = (next: string | undefined, cookieHeader: string | undefined = own) =>
+    findApp(db, { next, cookieHeader, now: MADE_AT })
 
   test('is that of the authorization which began in this browser', async () => {
     expect(await find(`${ENTRY}/sign-in?id=${one}`)).toBe('One')
-    expect(await find(`${ENTRY}/consent?a=b&id=${one}`, `a=b; ${INTERACTION_COOKIE}=${one}`)).toBe('One')
+    expect(await find(`${ENTRY}/consent?a=b&id=${one}`, `a=b; ${own}`)).toBe('One')
   })
 
   test('is none elsewhere, or for an authorization of another browser', async () => {
@@ -87,8 +97,7 @@ describe('the app of a sign-in', () => {
       expect(await find(next)).toBeUndefined()
     expect(await find(`${ENTRY}/sign-in?id=${two}`)).toBeUndefined()
     expect(await find(`${ENTRY}/sign-in?id=${one}`, 'a=b')).toBeUndefined()
-    expect(await findSignInApp(db, { next: `${ENTRY}/sign-in?id=${one}`, cookieHeader: undefined, now: MADE_AT })).toBe(
-      undefined,
-    )
+    const next = `${ENTRY}/sign-in?id=${one}`
+    expect(await findApp(db, { next, cookieHeader: undefined, now: MADE_AT })).toBeUndefined()
   })
 })

@@ -1,23 +1,15 @@
-import { parseCookie } from 'cookie'
-import type { Database } from '../../postgres/statement/database.ts'
+import type { FlowCookies } from '../../identity/pages/browser/flow-cookie.ts'
+import type { FindApp } from '../../identity/pages/sign-in/sign-in-goal.ts'
 import { findAppName } from './interaction.store.ts'
 
 /** The pages of an authorization, to which a sign-in may lead. */
 export const ENTRY = '/auth/oauth'
 
-/** The cookie of the provider that binds an authorization to the browser that began it. */
-export const INTERACTION_COOKIE = 'signalbox_oauth_interaction'
-
-/**
- * The name of the app whose authorization in this browser started the sign-in. `next` is the destination of the
- * sign-in.
- */
-export async function findSignInApp(
-  db: Database,
-  { next, cookieHeader, now }: { next: string | undefined; cookieHeader: string | undefined; now: Date },
-): Promise<string | undefined> {
-  if (next?.startsWith(`${ENTRY}/`) !== true) return undefined
-  const id = new URLSearchParams(next.split('?', 2)[1]).get('id')
-  if (id === null || parseCookie(cookieHeader ?? '')[INTERACTION_COOKIE] !== id) return undefined
-  return findAppName(db, id, now)
+/** Finds the name of the app whose authorization in this browser started a sign-in, by the destination of the sign-in. */
+export function buildFindApp(flowCookies: FlowCookies): FindApp {
+  return async (db, { next, cookieHeader, now }) => {
+    if (next?.startsWith(`${ENTRY}/`) !== true) return undefined
+    const id = new URLSearchParams(next.split('?', 2)[1]).get('id') ?? undefined
+    return id !== undefined && flowCookies.isOwn(cookieHeader, id) ? findAppName(db, id, now) : undefined
+  }
 }

@@ -1,9 +1,9 @@
-import { parseCookie } from 'cookie'
 import { readKeptLanguage } from '../../base/language/request-language.ts'
 import { findLanguage, readUiLocales, type Texts } from '../../base/language/texts.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { PageOutcome, RedirectOutcome, Routes } from '../../http/route/route.ts'
 import type { SignedInUser, Visitor } from '../../identity/pages/browser/browser-session.ts'
+import type { FlowCookies } from '../../identity/pages/browser/flow-cookie.ts'
 import { buildPage } from '../../identity/pages/frame/page.ts'
 import { definePage, type PageDeps, showProblem } from '../../identity/pages/frame/page-route.ts'
 import { askToSignIn, buildSignInUrl } from '../../identity/pages/frame/page-url.ts'
@@ -16,35 +16,38 @@ import { type ConsentDeps, decideConsent, readAskedScopes } from '../consent/con
 import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from '../consent/consent-page.ts'
 import { answerInteraction, findInteraction, type Interaction } from '../consent/interaction.store.ts'
 import { findRestartPath } from '../consent/restart.ts'
-import { ENTRY, INTERACTION_COOKIE } from '../consent/sign-in-app.ts'
+import { ENTRY } from '../consent/sign-in-app.ts'
 import { buildLoginAnswer, isNeededUser, mustSignInAgain } from '../consent/sign-in-demand.ts'
 import { findGrantOf } from '../grant/grant.store.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 
-export interface InteractionDeps extends PageDeps, ConsentDeps {}
+export interface InteractionDeps extends PageDeps, ConsentDeps {
+  flowCookies: FlowCookies
+}
 
 const RESTART = `${ENTRY}/restart`
 const ID_LIMIT = 100
 
 const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
 
-const ANSWERED = { code: 'answered', message: 'is of a question that was answered; start again in the app' }
-const FOREIGN = {
-  code: 'other_browser',
-  message: 'is of a question that was opened in another browser, or has expired',
+const ENDED = {
+  code: 'answered',
+  message: 'is of a question that was answered, or has expired; start again in the app',
 }
+const FOREIGN = { code: 'other_browser', message: 'is of a question that was opened in another browser' }
 
 /** The authorization of this id that began in this browser. Throws `link_invalid`. */
 async function loadInteraction(
+  { flowCookies }: InteractionDeps,
   db: Database,
   { id, cookieHeader, now }: { id: string | undefined; cookieHeader: string | undefined; now: Date },
 ): Promise<Interaction> {
-  const isOwn = id !== undefined && parseCookie(cookieHeader ?? '')[INTERACTION_COOKIE] === id
-  const interaction = isOwn ? await findInteraction(db, id, now) : undefined
-  if (interaction && !interaction.isAnswered) return interaction
-  // The cookie expires with the question: a missing question with a cookie was answered.
-  const cause = isOwn ? ANSWERED : FOREIGN
-  const reason = isOwn ? 'authorization answered' : 'authorization of another browser'
+  const interaction = id === undefined ? undefined : await findInteraction(db, id, now)
+  const isOpen = interaction !== undefined && !interaction.isAnswered
+  if (isOpen && flowCookies.isOwn(cookieHeader, id)) return interaction
+  const [cause, reason] = isOpen
+    ? [FOREIGN, 'authorization of another browser']
+    : [ENDED, 'authorization answered or expired']
   throw new Problem('link_invalid', `id: ${cause.message}`, { reason, errors: [{ path: 'id', ...cause }] })
 }
 
@@ -98,7 +101,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       query: ['id'],
     },
     async (deps: InteractionDeps, { db, query, cookieHeader, now }) => {
-      const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+      const interaction = await loadInteraction(deps, db, { id: query.id, cookieHeader, now })
       // The pages in between, such as that of a second step, do not know the request.
       const lang = findLanguage(readUiLocales(interaction.params.ui_locales))?.lang ?? ''
       const cookies = lang === (readKeptLanguage(cookieHeader) ?? '') ? [] : [deps.cookies.keepLanguage(lang)]
@@ -114,8 +117,10 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       summary: 'Begin an authorization again, with the account that is signed in now',
       query: ['id'],
     },
-    async (_deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
-      goTo(await findRestartPath(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor.user)),
+    async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
+      goTo(
+        await findRestartPath(db, await loadInteraction(deps, db, { id: query.id, cookieHeader, now }), visitor.user),
+      ),
   ),
   definePage(
     {
@@ -128,7 +133,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       writes: true,
     },
     async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
-      const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+      const interaction = await loadInteraction(deps, db, { id: query.id, cookieHeader, now })
       const { user, browserId } = visitor
       if (!user) return askToSignIn(visitor, pathOf(interaction))
       if (interaction.accountId !== null && interaction.accountId !== user.userId)
@@ -155,7 +160,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       fields: { id: ID_LIMIT },
     },
     async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
-      const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+      const interaction = await loadInteraction(deps, db, { id: form.id, cookieHeader, now })
       const { user } = visitor
       if (!user) return askToSignIn(visitor, pathOf(interaction))
       const session = await loadSession(db, user.sessionId)
@@ -174,7 +179,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       fields: { id: ID_LIMIT },
     },
     async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
-      const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+      const interaction = await loadInteraction(deps, db, { id: form.id, cookieHeader, now })
       const { user } = visitor
       const ended = user
         ? await signOut(db, { caller: user, all: false, family: true, refreshToken: undefined, now })
@@ -198,7 +203,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       query: ['id'],
     },
     async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
-      const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+      const interaction = await loadInteraction(deps, db, { id: query.id, cookieHeader, now })
       const { user, browserId } = visitor
       if (!user) return askToSignIn(visitor, pathOf(interaction))
       if (interaction.accountId !== user.userId) return goTo(await findRestartPath(db, interaction, user))
@@ -232,7 +237,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       fields: { id: ID_LIMIT, decision: 10, ...SCOPE_FIELDS } as Record<string, number>,
     },
     async (deps: InteractionDeps, { db, visitor, form, cookieHeader, requestId, now }) => {
-      const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+      const interaction = await loadInteraction(deps, db, { id: form.id, cookieHeader, now })
       const { user } = visitor
       if (!user) return askToSignIn(visitor, pathOf(interaction))
       const { decision } = form

@@ -1,13 +1,14 @@
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { NoteSecretUse } from '../client/secret-list.ts'
 import { buildConfiguration, type ConfigurationDeps } from './configuration.ts'
+import { bindInteraction, type InteractionCookieDeps } from './interaction-cookie.ts'
 import { applyOverrides } from './overrides.ts'
 import { finishRequest } from './request-end.ts'
 import type { FindUser } from './state/session-bridge.ts'
 import { followRevocations } from './token-family/revocations.ts'
 
 /** Dependencies of the provider. */
-export interface ProviderDeps extends ConfigurationDeps {
+export interface ProviderDeps extends ConfigurationDeps, InteractionCookieDeps {
   noteSecretUse: NoteSecretUse
   issuer: string
   findUser: FindUser
@@ -21,6 +22,7 @@ export function buildProvider(deps: ProviderDeps): Provider {
   applyOverrides(provider, { ...deps, findContext: () => Provider.ctx })
   followRevocations(provider, deps.revocations)
   provider.use(async (ctx, next) => {
+    bindInteraction(deps, ctx as KoaContextWithOIDC)
     await next()
     await finishRequest(deps, ctx as KoaContextWithOIDC)
   })

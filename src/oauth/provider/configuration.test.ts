@@ -80,10 +80,9 @@ test('cookies are signed, out of reach of scripts, and of this host alone where 
   expect(of({})).toMatchObject({
     names: { session: '__Host-signalbox_oauth' },
     long: { httpOnly: true, sameSite: 'lax', secure: true, signed: true, path: '/' },
-    short: { httpOnly: true, sameSite: 'lax', secure: true, signed: true, path: '/auth' },
   })
   expect(of({ isSecure: false, isHostBound: false })).toMatchObject({
-    ...{ names: { session: 'signalbox_oauth' }, long: { secure: false }, short: { secure: false } },
+    ...{ names: { session: 'signalbox_oauth' }, long: { secure: false } },
   })
 })
 

@@ -10,6 +10,7 @@ import { decideTokenClaims } from '../hook/token-hook.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key/signing-key.ts'
 import { keepClientKeys, refuseLongAssertion } from './client-keys.ts'
+import { INTERACTION_SECONDS, RESUME_COOKIE } from './interaction-cookie.ts'
 import { LocalSigningKey } from './local-signing-key.ts'
 import type { ProviderPages } from './provider-pages.ts'
 import { buildAdapter, type StateDeps } from './state/adapter.ts'
@@ -24,7 +25,7 @@ const LIFETIMES = {
   DeviceCode: 600,
   Grant: FAMILY_SECONDS,
   IdToken: 3600,
-  Interaction: 1800,
+  Interaction: INTERACTION_SECONDS,
   RefreshToken: 30 * 24 * 3600,
 }
 
@@ -64,7 +65,6 @@ export interface ConfigurationDeps extends StateDeps, TokenFamilyDeps {
 export function buildConfiguration(deps: ConfigurationDeps): Configuration {
   const { cookies, pages } = deps
   const fetch = keepClientKeys(deps.fetch, () => deps.machineClock.now())
-  const cookie = { httpOnly: true, sameSite: 'lax', secure: cookies.isSecure, signed: true } as const
   return {
     adapter: buildAdapter(deps),
     jwks: { keys: deps.jwks.map((key) => new LocalSigningKey(key)) },
@@ -96,14 +96,8 @@ export function buildConfiguration(deps: ConfigurationDeps): Configuration {
     extraClientMetadata: { properties: ['first_party', 'publisher'], validator: refuseReserved },
     cookies: {
       keys: [...deps.cookieKeys],
-      names: {
-        session: cookies.isHostBound ? '__Host-signalbox_oauth' : 'signalbox_oauth',
-        interaction: 'signalbox_oauth_interaction',
-        resume: 'signalbox_oauth_resume',
-      },
-      long: { ...cookie, path: '/' },
-      // The sign-in page names the app of the authorization by it, beside the pages of the authorization itself.
-      short: { ...cookie, path: '/auth' },
+      names: { session: cookies.isHostBound ? '__Host-signalbox_oauth' : 'signalbox_oauth', resume: RESUME_COOKIE },
+      long: { httpOnly: true, sameSite: 'lax', secure: cookies.isSecure, signed: true, path: '/' },
     },
     pkce: { required: (_ctx, client) => !deps.isPkceOptional || client.tokenEndpointAuthMethod === 'none' },
     allowOmittingSingleRegisteredRedirectUri: false,

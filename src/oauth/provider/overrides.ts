@@ -126,6 +126,12 @@ export const OVERRIDES: readonly Override[] = [
     reason: 'the mount reads it, to bound it and to change tokens in it: `handOver`',
   },
   {
+    replaced: 'the cookies of an interaction',
+    version: '9.13.3',
+    reason:
+      'of two authorizations in a browser the second replaces the cookie of the first, another host of the domain can set them, and those that never end pile up: `bindInteraction` (interaction-cookie.ts)',
+  },
+  {
     replaced: 'the page that sends a form at once',
     version: '9.13.3',
     reason: 'it has an inline script and no policy: `replaceSubmitPage` (submit-page.ts)',

@@ -160,6 +160,7 @@ export interface AlertIncident {
 export interface ApiKey {
   account: string | null;
   created_at: Timestamp;
+  created_with: string | null;
   document_id: string;
   expires_at: Timestamp | null;
   hint: string;
@@ -505,12 +506,12 @@ export interface LoginCode {
 }
 
 export interface LoginFlow {
-  binding_hash: Buffer | null;
   code_challenge: string | null;
   connection: string | null;
   consumed_at: Timestamp | null;
   created_at: Timestamp;
   expires_at: Timestamp;
+  is_bound: boolean;
   is_deep_link: boolean;
   posted_answer: string | null;
   posted_name: string | null;

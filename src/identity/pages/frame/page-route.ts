@@ -56,6 +56,11 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   /** Whether a GET changes something. */
   writes?: boolean
   /**
+   * Where the form is again, for a browser in which a user signed in, in another tab, since the page was opened: its form is
+   * no longer valid. `isSameUser` tells whether that user has an e-mail address. Default: the problem, as a page.
+   */
+  againAt?: (form: Readonly<Record<Field, string>>, isSameUser: (email: string) => boolean) => string
+  /**
    * A form that a mail program posts, from any origin and without cookies (RFC 8058): the token in the query is all that it
    * proves, so it may do no more than that token is for.
    */
@@ -108,7 +113,7 @@ export function definePage<
   behaviour: BehaviourOrHandle<PageBehaviour<Deps, Field, Name, Prepared>>,
 ): Route<Deps> {
   const { prepare, handle } = typeof behaviour === 'function' ? { prepare: undefined, handle: behaviour } : behaviour
-  const { fields, query, event = 'none', isOneClick, ...rest } = declaration
+  const { fields, query, event = 'none', isOneClick, againAt, ...rest } = declaration
   const isForm = declaration.method === 'POST'
   const read = (facts: RequestFacts<unknown, unknown, unknown>, visitor: Visitor) => ({
     visitor,
@@ -152,8 +157,14 @@ export function definePage<
       },
       handle: async (deps, facts) => {
         const checked = facts.prepared
-        if ('problem' in checked)
-          return showProblem(deps, checked.problem, { requestId: facts.requestId, visitor: checked.visitor })
+        if ('problem' in checked) {
+          const { visitor, problem } = checked
+          if (!againAt || !isOutdated(problem, facts.body)) return showProblem(deps, problem, { ...facts, visitor })
+          const { form, now } = read(facts, visitor)
+          const { findKnownBrowser } = deps.browserKeys
+          const location = againAt(form, (email) => findKnownBrowser(visitor.browserId, { email, now }) !== undefined)
+          return { kind: 'refusal', problem, instead: { location } }
+        }
         const { visitor, prepared } = checked
         const answer = await handle(deps, { ...read(facts, visitor), db: facts.db, prepared })
         return keepBrowser(deps, answer, visitor) as PageOutcome
@@ -172,6 +183,12 @@ function readTexts(body: unknown, names: readonly string[]): Record<string, stri
   return Object.fromEntries(names.map((name) => [name, given[name] ?? '']))
 }
 
+const readFormToken = (body: unknown): string => readTexts(body, [FORM_TOKEN_FIELD])[FORM_TOKEN_FIELD] ?? ''
+
+/** Whether a refused form came from a page of the service, and only its token is of another id of the browser. */
+const isOutdated = ({ code, reason }: Problem, body: unknown): boolean =>
+  code === 'form_refused' && reason === 'form_token' && readFormToken(body) !== ''
+
 function checkForm(
   deps: PageDeps,
   { headers, body }: RequestFacts<unknown, unknown, unknown>,
@@ -181,7 +198,7 @@ function checkForm(
     headers,
     ownOrigin: new URL(deps.baseUrl()).origin,
     browserId: visitor.knownBrowserId,
-    formToken: readTexts(body, [FORM_TOKEN_FIELD])[FORM_TOKEN_FIELD] ?? '',
+    formToken: readFormToken(body),
     isFormToken: deps.browserKeys.isFormToken,
   })
 }

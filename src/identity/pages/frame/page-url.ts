@@ -38,12 +38,23 @@ export function buildSignInUrl({
   return query.size === 0 ? '/auth/sign-in' : `/auth/sign-in?${query}`
 }
 
-/** The address of a page that begins a sign-in: it continues at a path of the service or returns to an app. */
+/** The address of a page that begins a sign-in, with the destination in the fields of its form. */
+export function buildFormUrl(
+  path: string,
+  { redirect_url: url, next }: { redirect_url: string; next: string },
+): string {
+  return buildGoalUrl(path, { target: { url }, next })
+}
+
+/**
+ * The address of a page that begins a sign-in: it continues at a path of the service or returns to an app. `login` is an
+ * open sign-in by mail.
+ */
 export function buildGoalUrl(
   path: string,
-  { target, next }: { target: { url: string } | undefined; next: string | undefined },
+  { target, next, login }: { target: { url: string } | undefined; next: string | undefined; login?: string },
 ): string {
-  const given = { redirect_url: target?.url, next }
+  const given = { login, redirect_url: target?.url, next }
   const query = new URLSearchParams(Object.entries(given).filter((pair): pair is [string, string] => !!pair[1]))
   return query.size === 0 ? path : `${path}?${query}`
 }

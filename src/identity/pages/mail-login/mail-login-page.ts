@@ -47,7 +47,7 @@ ${renderErrors(texts, errors)}
 <form method="post" action="${MAIL_LOGIN_CODE}" novalidate>
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="login" value="${login}">
-${renderField(texts, {
+${renderGoal(goal)}${renderField(texts, {
   name: 'code',
   label: texts.say('mail-login.code'),
   type: 'text',

@@ -4,7 +4,7 @@ import {
   type CheckedMailLogin,
   checkMailLogin,
   checkMailLoginOn,
-  findMailLoginGoal,
+  findMailLinkGoal,
   logInByMail,
   MAIL_LOGIN_LINK,
   type MailLogin,
@@ -14,19 +14,12 @@ import {
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageAnswer, type PageRequest, refusePage } from '../frame/page-route.ts'
-import { buildGoalUrl, buildRefreshUrl, MAIL_LOGIN } from '../frame/page-url.ts'
+import { buildFormUrl, buildGoalUrl, buildRefreshUrl, buildSignInUrl, MAIL_LOGIN } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
 import { askForSecondStep } from '../sign-in/second-step-page.ts'
-import {
-  checkWeb,
-  continueSignedIn,
-  type Goal,
-  readGoal,
-  readKeptGoal,
-  type SignInPageDeps,
-} from '../sign-in/sign-in-goal.ts'
+import { checkWeb, continueSignedIn, readGoal, readKeptGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 import { buildMailCodePage, buildMailLinkPage, buildMailLoginPage, MAIL_LOGIN_CODE } from './mail-login-page.ts'
 
 /** Dependencies of the pages of a sign-in by mail. */
@@ -49,12 +42,6 @@ async function prepare(deps: MailLoginPageDeps, request: Request, by: MailLogin[
   const { db, visitor, address, userAgent, now } = request
   const login = { by, browserId: visitor.browserId, origin: { address, userAgent }, now }
   return { login, checked: await checkMailLogin(deps, db, login) }
-}
-
-type Key = Parameters<typeof findMailLoginGoal>[1]['by']
-
-async function findGoal(deps: MailLoginPageDeps, { db, visitor, now }: Request, by: Key): Promise<Goal> {
-  return readKeptGoal(deps, await findMailLoginGoal(db, { by, browserId: visitor.browserId, now }))
 }
 
 /** Signs the browser in, asks for the second step, or shows the refusal. */
@@ -104,6 +91,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       strictRateLimit: true,
       summary: 'Ask for a mail to sign in with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
+      againAt: (form, isSameUser) => buildFormUrl(isSameUser(form.email.trim()) ? '/auth/sign-in' : MAIL_LOGIN, form),
     },
     async (deps: MailLoginPageDeps, { db, visitor, form, address, now }) => {
       checkMailLoginOn(deps)
@@ -123,7 +111,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       return {
         kind: 'redirect',
         status: 303,
-        location: `${MAIL_LOGIN_CODE}?${new URLSearchParams({ login })}`,
+        location: buildGoalUrl(MAIL_LOGIN_CODE, { ...goal, login }),
         // Also for an unknown address, so that both cost the same.
         changed: [{ id: userId, account: null, url: null }],
         actor: { userId, sessionId: null, account: null },
@@ -137,12 +125,13 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       path: MAIL_LOGIN_CODE,
       action: 'code',
       summary: 'The form of the code of a mail',
-      query: ['login'],
+      query: ['login', 'redirect_url', 'next'],
     },
     async (deps: MailLoginPageDeps, request) => {
       checkMailLoginOn(deps)
-      const { login = '' } = request.query
-      const goal = await findGoal(deps, request, { kind: 'code', login })
+      const { login = '', ...given } = request.query
+      const goal = readGoal(deps, given)
+      checkWeb(goal)
       return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...request.visitor, goal, login }) })
     },
   ),
@@ -151,7 +140,8 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       ...OF_LOGIN,
       path: MAIL_LOGIN_CODE,
       summary: 'Sign in with the code of a mail in the form',
-      fields: { login: TOKEN_LIMIT, code: 64 },
+      fields: { login: TOKEN_LIMIT, code: 64, redirect_url: 4096, next: 4096 },
+      againAt: ({ redirect_url, next }) => buildSignInUrl({ redirect_url, next }),
     },
     {
       prepare: async (deps: MailLoginPageDeps, request): Promise<Attempt | undefined> => {
@@ -163,7 +153,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
         const { visitor, form, prepared } = request
         const { login } = form
         const show = async (errors: FormError[]) => {
-          const goal = await findGoal(deps, request, { kind: 'code', login })
+          const goal = readKeptGoal(deps, { redirectUrl: form.redirect_url, next: form.next })
           return buildMailCodePage(deps, { ...visitor, goal, login, errors })
         }
         if (!prepared) {
@@ -187,7 +177,9 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
     async (deps: MailLoginPageDeps, request) => {
       checkMailLoginOn(deps)
       const { token = '' } = request.query
-      const goal = await findGoal(deps, request, { kind: 'link', token })
+      const { db, visitor, now } = request
+      const kept = await findMailLinkGoal(db, { token, browserId: visitor.browserId, now })
+      const goal = readKeptGoal(deps, kept)
       return buildPage({ brand: deps.brand, ...buildMailLinkPage(deps, { ...request.visitor, goal, token }) })
     },
   ),

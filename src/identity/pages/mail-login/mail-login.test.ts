@@ -55,6 +55,11 @@ async function ask(visitor: PageVisitor, email: string, query = '') {
   expect([reply.status, reply.location]).toEqual([303, expect.stringMatching(/^\/auth\/sign-in\/mail\/code\?login=/)])
   return visitor.get(reply.location!)
 }
+const readHidden = (body: string, name: string) =>
+  (new RegExp(`name="${name}" value="([^"]*)"`).exec(body)?.[1] ?? '').replaceAll('&amp;', '&')
+/** The hidden fields of a form of a code. */
+const readGoalFields = (body: string) =>
+  Object.fromEntries(['form_token', 'login', 'redirect_url', 'next'].map((name) => [name, readHidden(body, name)]))
 const enter = (visitor: PageVisitor, code: string) => visitor.post(`${MAIL}/code`, { code })
 async function openLink(visitor: PageVisitor, email: string) {
   const { token } = (await readMails(app, email))[0]!
@@ -134,6 +139,25 @@ describe('a sign-in by mail', () => {
     const form = { origin: PAGE_ENV.BASE_URL, 'sec-fetch-site': 'same-origin', ...german }
     await visitor.post(MAIL, { email }, form)
     expect((await readMails(app, email))[0]!.text).toMatch(/Ihr Code ist \d{8}\./)
+  })
+
+  test('that another tab outdated leads the second tab to its own app, with the session of the first one', async () => {
+    const [{ email }, visitor] = [await createUser(), openBrowser()]
+    const second = await ask(visitor, email, `?redirect_url=${encodeURIComponent(APP)}`)
+    await ask(visitor, email, '?next=%2Fauth%2Fdevices')
+    expect((await enter(visitor, await readSignInCode(app, email))).location).toBe('/auth/devices')
+    const session = visitor.cookies.get('signalbox_session')
+    const led = await visitor.post(`${MAIL}/code`, { ...readGoalFields(second.body), code: '00000000' })
+    expect([led.status, led.location]).toEqual([303, `/auth/sign-in?${new URLSearchParams({ redirect_url: APP })}`])
+    expect((await visitor.get(String(led.location))).location).toBe(APP)
+    expect(visitor.cookies.get('signalbox_session')).toEqual(session)
+  })
+
+  test('keeps its app after a wrong code', async () => {
+    const [{ email }, visitor] = [await createUser(), openBrowser()]
+    await ask(visitor, email, `?redirect_url=${encodeURIComponent(APP)}`)
+    expect((await enter(visitor, 'wrong')).headers['content-security-policy']).toContain('https://app.example.test')
+    expect((await enter(visitor, await readSignInCode(app, email))).location).toBe(APP)
   })
 
   test('revokes the previous session of the browser and gives it another id', async () => {

@@ -4,7 +4,7 @@ import { findConnectionOfAddress } from '../../connection/domain/connection-doma
 import { buildAddressPage } from '../frame/mail-form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
-import { buildGoalUrl, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
+import { buildFormUrl, buildGoalUrl, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
 import { type Goal, listFormTargets, readGoal, renderGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
 type View = Omit<
@@ -50,6 +50,7 @@ export const organizationPageRoutes: Routes<SignInPageDeps> = [
       strictRateLimit: true,
       summary: 'Find the provider of an organization with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
+      againAt: (form) => buildFormUrl(ORGANIZATION_LOGIN, form),
     },
     async (deps: SignInPageDeps, { db, visitor, form }) => {
       const goal = readGoal(deps, form)

@@ -15,6 +15,7 @@ import { describeFactors, listFactorMethods } from '../../sign-in/second-factor/
 import type { Visitor } from '../browser/browser-session.ts'
 import type { FormError } from '../frame/form.ts'
 import { definePage, refusePage, showProblem } from '../frame/page-route.ts'
+import { buildSignInUrl } from '../frame/page-url.ts'
 import { describeLoginProblem } from './login-message.ts'
 import { CREDENTIAL_LIMIT, readProof } from './passkey-form.ts'
 import { askForSecondStep, SECOND_STEP } from './second-step-page.ts'
@@ -72,6 +73,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       strictRateLimit: true,
       summary: 'Complete a sign-in with a second factor in the form',
       fields: { challenge: 255, code: 64, credential: CREDENTIAL_LIMIT, redirect_url: 4096, next: 4096 },
+      againAt: ({ redirect_url, next }) => buildSignInUrl({ redirect_url, next }),
     },
     {
       prepare: async (deps: SignInPageDeps, { db, form, address, userAgent, now }): Promise<PreparedStep> => {
@@ -108,6 +110,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       strictRateLimit: true,
       summary: 'Sign in with a passkey in the form',
       fields: { credential: CREDENTIAL_LIMIT, redirect_url: 4096, next: 4096 },
+      againAt: ({ redirect_url, next }) => buildSignInUrl({ redirect_url, next }),
     },
     async (deps: SignInPageDeps, { db, form, visitor, cookieHeader, address, userAgent, now, requestId }) => {
       const goal = readGoal(deps, form)

@@ -65,6 +65,9 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       needsAdmission: true,
       summary: 'Sign in with the form',
       fields: { email: 320, password: 1024, redirect_url: 4096, next: 4096 },
+      // Who signed in as this user continues; who types another one is asked again.
+      againAt: ({ email, redirect_url, next }, isSameUser) =>
+        buildSignInUrl({ redirect_url, next, ...(!isSameUser(email.trim()) && { again: '1' }) }),
     },
     {
       prepare: async (

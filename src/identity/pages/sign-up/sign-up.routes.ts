@@ -20,7 +20,7 @@ import type { Visitor } from '../browser/browser-session.ts'
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
-import { buildGoalUrl, buildRefreshUrl, SIGN_UP } from '../frame/page-url.ts'
+import { buildFormUrl, buildGoalUrl, buildRefreshUrl, SIGN_UP } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import {
   checkWeb,
@@ -95,6 +95,7 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       strictRateLimit: true,
       summary: 'Ask for a link to sign up with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
+      againAt: (form) => buildFormUrl(SIGN_UP, form),
     },
     async (deps: SignUpPageDeps, { db, visitor, form, address, now }) => {
       checkSignUpOpen(deps)

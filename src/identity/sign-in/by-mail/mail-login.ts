@@ -133,19 +133,12 @@ export interface RefusedMailLogin {
   goal?: ProofGoal
 }
 
-/** The goal of a browser's open sign-in by mail, for the pages of its code and of its link. Spends nothing. */
-export async function findMailLoginGoal(
+/** The goal of the sign-in by mail that this browser asked for, for the page of its link. Spends nothing. */
+export async function findMailLinkGoal(
   db: Database,
-  {
-    by,
-    browserId,
-    now,
-  }: { by: { kind: 'link'; token: string } | { kind: 'code'; login: string }; browserId: string; now: Date },
+  { token, browserId, now }: { token: string; browserId: string; now: Date },
 ): Promise<ProofGoal> {
-  const proof =
-    by.kind === 'link'
-      ? await findProof(db, { token: by.token, purpose: 'sign-in', now })
-      : await findMailLoginOf(db, { login: by.login, now })
+  const proof = await findProof(db, { token, purpose: 'sign-in', now })
   return proof ? findProofGoal(proof, browserId) : {}
 }
 

@@ -17,11 +17,11 @@ const contextOf = (sessionId: SessionId) => `engine-session:${sessionId}`
  * (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Only in the browser that started it. Pure.
  */
 export function leadsToDecision(
-  { redirectUrl, linkTo, bindingHash }: Pick<LoginFlow, 'redirectUrl' | 'linkTo' | 'bindingHash'>,
+  { redirectUrl, linkTo, isBound }: Pick<LoginFlow, 'redirectUrl' | 'linkTo' | 'isBound'>,
   baseUrl: string,
 ): boolean {
   const [page, target] = [new URL(`${baseUrl}${ENGINE_DECISION_PATH}`), URL.parse(redirectUrl)]
-  if (linkTo !== null || bindingHash === null) return false
+  if (linkTo !== null || !isBound) return false
   return target?.origin === page.origin && target.pathname === page.pathname
 }
 

@@ -18,7 +18,7 @@ const flow = defineRecord(
     'session',
     'redirect_url',
     'is_deep_link',
-    'binding_hash',
+    'is_bound',
     'secret',
     'code_challenge',
     'posted_name',
@@ -36,9 +36,9 @@ export type NewFlow = Omit<LoginFlow, 'postedName' | 'postedAnswer' | 'consumedA
 const insert = closingStatement<NewFlow & { now: Date }>(`
   new_flow as (
     insert into login_flow (state_hash, provider, connection, purpose, "user", session, redirect_url, is_deep_link,
-      binding_hash, secret, code_challenge, expires_at, created_at)
+      is_bound, secret, code_challenge, expires_at, created_at)
     values ($stateHash, $provider, $connection, case when $linkTo::uuid is not null then 'link'
-        when $proves::uuid is not null then 'proof' else 'sign-in' end, $linkTo, $proves, $redirectUrl, $isDeepLink, $bindingHash, $secret, $codeChallenge, $expiresAt, $now))`)
+        when $proves::uuid is not null then 'proof' else 'sign-in' end, $linkTo, $proves, $redirectUrl, $isDeepLink, $isBound, $secret, $codeChallenge, $expiresAt, $now))`)
 
 /** Inserts a new flow, with the last statement of the transaction. */
 export async function insertFlow(db: Database, row: NewFlow, now: Date): Promise<void> {
@@ -55,19 +55,15 @@ export async function findFlow(db: Database, stateHash: Buffer, provider: string
   return row
 }
 
-const consume = statement<LoginFlow, { stateHash: Buffer; provider: string; now: Date; bindingHash: Buffer | null }>(`
+const consume = statement<LoginFlow, { stateHash: Buffer; provider: string; now: Date }>(`
   update login_flow set consumed_at = $now
   where state_hash = $stateHash and provider = $provider and consumed_at is null and ${isAfter('expires_at', '$now')}
-    and (binding_hash is null or binding_hash = $bindingHash)
   returning ${flow.members()}`)
 
-/**
- * Consumes a valid flow from the browser that it is bound to. One statement, so that of several concurrent callbacks
- * exactly one gets the flow. Undefined otherwise; a callback from another browser consumes nothing.
- */
+/** Consumes a valid flow. One statement, so that of several concurrent callbacks exactly one gets it. Undefined otherwise. */
 export async function consumeFlow(
   db: Database,
-  key: { stateHash: Buffer; provider: string; bindingHash: Buffer | null; now: Date },
+  key: { stateHash: Buffer; provider: string; now: Date },
 ): Promise<LoginFlow | undefined> {
   const [row] = await consume(db, key)
   return row

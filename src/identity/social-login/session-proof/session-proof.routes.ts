@@ -34,15 +34,16 @@ export const sessionProofRoutes: Routes<SessionProofDeps> = [
         const redirectUrl = new URL(locate(deps, goal), deps.baseUrl()).href
         const connection = findNeeded(user, query.connection)
         if (connection === undefined) return { redirectUrl, connection }
-        const browser = deps.binding.read(cookieHeader) ?? deps.binding.draw()
+        const browser = { cookieHeader }
         const flow = { provider: connection, redirectUrl, codeChallenge: null, linkTo: null, browser }
         const begun = await beginFlow(deps, db, { ...flow, proves: user.sessionId, now })
-        return { redirectUrl, connection, begun, cookies: [deps.binding.renew(browser)] }
+        return { redirectUrl, connection, begun }
       },
       handle: async (_deps, { db, prepared, now }) => {
-        const { redirectUrl, connection, begun, cookies } = prepared
+        const { redirectUrl, connection, begun } = prepared
         if (!begun) return { kind: 'redirect', location: redirectUrl }
         await keepFlow(db, begun, now)
+        const { cookies } = begun
         return { kind: 'redirect', location: begun.redirectUrl, cookies, audit: { connection } }
       },
     },

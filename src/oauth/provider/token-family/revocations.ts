@@ -1,6 +1,6 @@
-import { stringifySetCookie } from 'cookie'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { findOwnRequestId } from '../../../http/request/request-id.ts'
+import { writeCookie } from '../../../http/route/answer.ts'
 import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import { findGrantIdOf } from '../../grant/state-id.ts'
 import { findBegunState, findRequestState } from '../state/request-state.ts'
@@ -62,11 +62,8 @@ export async function finishRevocations(revocations: ProviderRevocations, ctx: K
   const { destroyed, accountId, browserSession } = (ctx.oidc.session ?? {}) as EndedSession
   if (!destroyed || accountId === undefined || browserSession === undefined) return
   const session = { userId: accountId, sessionId: browserSession }
-  for (const { maxAgeSeconds, ...cookie } of await revocations.endBrowserSession(session, readRevocationFacts(ctx)))
-    ctx.append(
-      'set-cookie',
-      stringifySetCookie({ ...cookie, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
-    )
+  for (const cookie of await revocations.endBrowserSession(session, readRevocationFacts(ctx)))
+    ctx.append('set-cookie', writeCookie(cookie))
 }
 
 /** Whether a request has a revocation that `finishRevocations` waits for. */
