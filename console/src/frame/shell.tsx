@@ -257,7 +257,13 @@ function ThemeSwitch() {
   const { toggleColorScheme } = useMantineColorScheme()
   return (
     <Hint label={t('nav.theme')}>
-      <ActionIcon variant="default" size={32} onClick={() => toggleColorScheme()} aria-label={t('nav.theme')}>
+      <ActionIcon
+        variant="default"
+        size={32}
+        visibleFrom="xs"
+        onClick={() => toggleColorScheme()}
+        aria-label={t('nav.theme')}
+      >
         <Icon name="sun" />
       </ActionIcon>
     </Hint>

@@ -18,6 +18,7 @@ import { RetryStrip } from '../../screens/deliveries/retry-strip.tsx'
 import { tell } from '../host.ts'
 import { hrefOf } from '../route.ts'
 import { Screen } from '../screen.tsx'
+import { formatMs } from '../../parts/chart/format.ts'
 
 type Row = Schemas['DispatchWithAttempts']
 type Attempt = Schemas['Attempt']
@@ -87,7 +88,7 @@ function Detail({ delivery }: { delivery: Row }) {
 
 /** One POST: when, by what, what was answered, and the answer itself. */
 function AttemptCard({ attempt }: { attempt: Attempt }) {
-  const { t } = useTranslation('console')
+  const { t, i18n } = useTranslation('console')
   const { status_code: code, error_class: fault, duration_ms: ms, response_excerpt: text } = attempt
   return (
     <Paper withBorder p="sm">
@@ -106,7 +107,7 @@ function AttemptCard({ attempt }: { attempt: Attempt }) {
           </Text>
         </Group>
         <Text size="sm">
-          {[code === null ? '' : `HTTP ${code}`, fault === null ? '' : t(`fault.${fault}`), t('deliveries.ms', { ms })]
+          {[code === null ? '' : `HTTP ${code}`, fault === null ? '' : t(`fault.${fault}`), formatMs(ms, i18n.language)]
             .filter(Boolean)
             .join(' · ')}
         </Text>

@@ -10,12 +10,13 @@ import { faultName } from '../../parts/words/fault-name.ts'
 import { BESIDE } from './beside.ts'
 import { NextAttempt } from './next-attempt.tsx'
 import { useWebhookNames } from './use-webhook-names.ts'
+import { formatMs } from '../../parts/chart/format.ts'
 
 type Delivery = Schemas['Dispatch']
 
 /** The columns of deliveries. */
 export function useDeliveryColumns(): Column<Delivery>[] {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   return [
     { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
@@ -35,7 +36,7 @@ export function useDeliveryColumns(): Column<Delivery>[] {
       id: 'duration',
       label: t('deliveries.duration'),
       isNumber: true,
-      cell: ({ last_duration_ms }) => (last_duration_ms === null ? '–' : t('deliveries.ms', { ms: last_duration_ms })),
+      cell: ({ last_duration_ms }) => (last_duration_ms === null ? '–' : formatMs(last_duration_ms, i18n.language)),
     },
     { id: 'next', label: t('deliveries.next'), cell: (row) => <NextAttempt row={row} /> },
   ]

@@ -6,6 +6,7 @@ import type { Column } from '../../parts/row-table.tsx'
 import { StatusBadge } from '../../parts/status.tsx'
 import { useDateFormat, useNow } from '../../parts/time.tsx'
 import { nameAnswer } from './delivery-table.tsx'
+import { formatMs } from '../../parts/chart/format.ts'
 
 type Delivery = Schemas['Dispatch']
 
@@ -17,7 +18,7 @@ const SCHEDULED = 5
  * some 20 rows while a wheel turns once; the table follows their links.
  */
 export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly Column<Delivery>[] {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   const clock = useDateFormat({ timeStyle: 'medium' })
   const search = useRouterState({ select: ({ location }) => location.searchStr })
   return useMemo(
@@ -71,7 +72,7 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly C
         id: 'duration',
         label: t('deliveries.duration'),
         isNumber: true,
-        cell: ({ last_duration_ms: ms }) => (ms === null ? '–' : t('deliveries.ms', { ms })),
+        cell: ({ last_duration_ms: ms }) => (ms === null ? '–' : formatMs(ms, i18n.language)),
       },
       {
         id: 'next',

@@ -9,6 +9,7 @@ import { faultName } from '../../parts/words/fault-name.ts'
 import { formatSpan } from '../../parts/words/span.ts'
 import type { StoryEntry, StoryLook } from './story.ts'
 import type { useStory } from './use-story.ts'
+import { formatMs } from '../../parts/chart/format.ts'
 
 const LOOKS: Record<StoryLook, { icon: IconName; color: string }> = {
   neutral: { icon: 'events', color: 'gray' },
@@ -80,13 +81,13 @@ function EntryTime({ atMs, startMs }: { atMs: number; startMs: number }) {
 }
 
 function EntryText({ entry: { kind, details } }: { entry: StoryEntry }) {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   if (kind === 'attempt') {
     const { code, fault, ms } = details
     const parts = [
       code === null ? '' : `HTTP ${code}`,
       fault === null ? '' : faultName(String(fault), t),
-      t('deliveries.ms', { ms }),
+      formatMs(Number(ms), i18n.language),
     ]
     return <Text size="sm">{parts.filter((part) => part !== '').join(' · ')}</Text>
   }

@@ -1,7 +1,7 @@
-import { Group } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
-import { TextLink } from '../../parts/text-link.tsx'
+import { useEdges } from '../../parts/scroll/edges.ts'
 
 /** The screens of provisioning, each with its permission. */
 const SECTIONS = [
@@ -15,20 +15,22 @@ const SECTIONS = [
 export function Sections({ current }: { current: `provisioning.${'targets' | 'dead' | 'jobs'}` | 'deliveries.title' }) {
   const { t } = useTranslation()
   const { may } = useAccess()
+  const edges = useEdges<HTMLElement>()
   return (
-    <Group component="nav" gap="lg" aria-label={t('provisioning.title')}>
-      {SECTIONS.filter(([, , , permission]) => may(permission)).map(([to, label, search]) => (
-        <TextLink
-          key={label}
-          to={to}
-          search={search}
-          size="sm"
-          fw={label === current ? 700 : 400}
-          {...(label === current && { 'aria-current': 'page' as const })}
-        >
-          {t(label)}
-        </TextLink>
-      ))}
-    </Group>
+    <div className="scroll-frame">
+      <nav ref={edges} className="screens" aria-label={t('provisioning.title')}>
+        {SECTIONS.filter(([, , , permission]) => may(permission)).map(([to, label, search]) => (
+          <Link
+            key={label}
+            to={to}
+            search={search}
+            activeProps={{}}
+            {...(label === current && { 'aria-current': 'page' as const })}
+          >
+            {t(label)}
+          </Link>
+        ))}
+      </nav>
+    </div>
   )
 }

@@ -16,6 +16,7 @@ import { dateFormat } from '../../parts/words/formats.ts'
 import { type Subscription, useInspector } from './inspector.ts'
 import { filterLines, isChannelName, type Line, toNdjson } from './lines.ts'
 import { PublishTest } from './publish-test.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 
 /** A client in the page: it joins channels with the permissions of the user, and shows all that comes. */
 export function Inspector() {
@@ -194,8 +195,7 @@ function LineTable({ lines, onOpen }: { lines: readonly Line[]; onOpen: (line: L
     ...(timeZone && { timeZone }),
   })
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
-    <section className="scroll" tabIndex={0} aria-label={t('realtime.lines')}>
+    <Scroll label={t('realtime.lines')}>
       <table className="table">
         <thead>
           <tr>
@@ -222,6 +222,6 @@ function LineTable({ lines, onOpen }: { lines: readonly Line[]; onOpen: (line: L
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   )
 }

@@ -16,6 +16,7 @@ import { DebugLink } from './debug-link.tsx'
 import { ChannelEvents, Messages } from './ledger.tsx'
 import { Inspector } from './message-table.tsx'
 import { OccupiedChannels } from './occupied-channels.tsx'
+import { TabStrip } from '../../parts/scroll/tab-strip.tsx'
 
 /** How often the state of the provider is read again, ms. */
 const REFRESH_MS = 15_000
@@ -45,23 +46,23 @@ function Realtime() {
         <ClientSettings />
       </SimpleGrid>
       <Tabs value={current} onChange={choose} keepMounted={false}>
-        <Tabs.List mb="md">
+        <TabStrip open={current}>
           {TABS.map((tab) => (
             <Tabs.Tab key={tab} value={tab}>
               {t(`realtime.tab.${tab}`)}
             </Tabs.Tab>
           ))}
-        </Tabs.List>
-        <Tabs.Panel value="inspector">
+        </TabStrip>
+        <Tabs.Panel value="inspector" pt="md">
           <Inspector />
         </Tabs.Panel>
-        <Tabs.Panel value="messages">
+        <Tabs.Panel value="messages" pt="md">
           <Messages />
         </Tabs.Panel>
-        <Tabs.Panel value="channels">
+        <Tabs.Panel value="channels" pt="md">
           <OccupiedChannels />
         </Tabs.Panel>
-        <Tabs.Panel value="events">
+        <Tabs.Panel value="events" pt="md">
           <ChannelEvents />
         </Tabs.Panel>
       </Tabs>
