@@ -84,7 +84,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
 /** Scopes, one badge each. */
 function Scopes({ scopes }: { scopes: readonly string[] }) {
   return (
-    <Group gap={4}>
+    <Group gap={4} wrap="nowrap">
       {scopes.map((scope) => (
         <Badge key={scope} variant="default" tt="none" fw={500}>
           {scope}

@@ -18,6 +18,9 @@ const LOOKS: Record<StoryLook, { icon: IconName; color: string }> = {
   wait: { icon: 'wait', color: 'yellow' },
 }
 
+/** About the height of a story of a few deliveries, px. */
+const STORY_HEIGHT = 400
+
 /** Story of an event, on one time line from its change to the last attempt. */
 export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStory>; startMs: number }) {
   const { t } = useTranslation()
@@ -27,8 +30,10 @@ export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStor
       <Title order={2} size="h4">
         {t('story.title')}
       </Title>
+      {/* Its entries come from several reads, in the order of time: they are shown together, so that none moves. */}
+      {isLoading && <Skeleton height={STORY_HEIGHT} />}
       <Timeline bulletSize={22} lineWidth={2} active={entries.length}>
-        {entries.map((entry) => (
+        {(isLoading ? [] : entries).map((entry) => (
           <Timeline.Item
             key={entry.key}
             bullet={<Icon name={LOOKS[entry.look].icon} size={12} />}
@@ -41,9 +46,8 @@ export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStor
           </Timeline.Item>
         ))}
       </Timeline>
-      {isLoading && <Skeleton height={60} />}
       {error && <ProblemCard error={error} />}
-      {!isWhole && <Text c="dimmed">{t('story.more')}</Text>}
+      {!isWhole && <Text c="dimmed" size="sm">{t('story.more')}</Text>}
       {hidden.length > 0 && (
         <Text c="dimmed" size="sm">
           {t('story.hidden', { permissions: hidden.join(', ') })}

@@ -55,7 +55,7 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
     },
     {
       id: 'failures',
-      label: t('webhooks.failures'),
+      label: t('webhooks.failures-short'),
       cell: ({ consecutive_failures }) => <Streak failures={consecutive_failures} />,
     },
     {
@@ -96,7 +96,7 @@ function Scope({
 function Streak({ failures }: { failures: number }) {
   const { t } = useTranslation()
   return (
-    <Stack gap={2} miw={90}>
+    <Stack gap={2} miw={64}>
       <Text size="xs" {...(failures === 0 && { c: 'dimmed' })}>{t('webhooks.of', { failures, limit: DISABLE_AFTER })}</Text>
       {failures > 0 && (
         <Progress
