@@ -7,6 +7,7 @@ import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { formatMs } from '../../parts/chart/format.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -18,7 +19,6 @@ import { RetryStrip } from '../../screens/deliveries/retry-strip.tsx'
 import { tell } from '../host.ts'
 import { hrefOf } from '../route.ts'
 import { Screen } from '../screen.tsx'
-import { formatMs } from '../../parts/chart/format.ts'
 
 type Row = Schemas['DispatchWithAttempts']
 type Attempt = Schemas['Attempt']
@@ -63,7 +63,11 @@ function Detail({ delivery }: { delivery: Row }) {
         <Title order={2} size="h4">
           {t('delivery.attempts', { count: attempts_log.length })}
         </Title>
-        {attempts_log.length === 0 && <Text c="dimmed">{t('delivery.no-attempt')}</Text>}
+        {attempts_log.length === 0 && (
+          <Text size="sm" c="dimmed">
+            {t('delivery.no-attempt')}
+          </Text>
+        )}
         {attempts_log.toReversed().map((attempt) => (
           <AttemptCard key={attempt.attempt} attempt={attempt} />
         ))}

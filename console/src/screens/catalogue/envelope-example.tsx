@@ -1,7 +1,7 @@
 import { Button, Code, CopyButton, Group } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import type { EventType } from './filter-types.ts'
 import { Scroll } from '../../parts/scroll/scroll.tsx'
+import type { EventType } from './filter-types.ts'
 
 /** Members of the envelope (docs/contract/webhooks.md#envelope), each with its type. */
 const MEMBERS = [

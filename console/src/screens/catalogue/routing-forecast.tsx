@@ -47,7 +47,11 @@ export function RoutingForecast({ type }: { type: EventType }) {
       )}
       {forecast.isPending && <Skeleton height={80} data-pending />}
       {forecast.isError && <ProblemCard error={forecast.error} onRetry={() => void forecast.refetch()} />}
-      {found?.webhooks.length === 0 && <Text size="sm" c="dimmed">{t('event.no-webhook')}</Text>}
+      {found?.webhooks.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('event.no-webhook')}
+        </Text>
+      )}
       {found?.webhooks.map((webhook) => (
         <Card key={webhook.webhook} withBorder p="sm">
           <Group justify="space-between" align="flex-start" gap="xs">
@@ -63,7 +67,11 @@ export function RoutingForecast({ type }: { type: EventType }) {
           </Group>
         </Card>
       ))}
-      {found?.truncated && <Text size="sm" c="dimmed">{t('event.truncated')}</Text>}
+      {found?.truncated && (
+        <Text size="sm" c="dimmed">
+          {t('event.truncated')}
+        </Text>
+      )}
     </Stack>
   )
 }

@@ -66,7 +66,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
         columns={columns}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('consents.empty')}</Text>}
+        empty={<Text size="sm">{t('consents.empty')}</Text>}
       />
       <ConfirmDialog
         title={t('consents.revoke')}

@@ -2,9 +2,9 @@ import { Code, Stack, Text, Timeline, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../frame/icons.tsx'
+import { formatMs } from '../../parts/chart/format.ts'
 import { Instant, Time } from '../../parts/time.tsx'
 import { isCut } from './request-text.ts'
-import { formatMs } from '../../parts/chart/format.ts'
 
 type Attempt = Schemas['Attempt']
 
@@ -25,7 +25,9 @@ export function Attempts({ attempts, plannedAt = null, order }: AttemptsProps) {
         {t('delivery.attempts', { count: attempts.length })}
       </Title>
       {attempts.length === 0 ? (
-        <Text c="dimmed">{t('delivery.no-attempt')}</Text>
+        <Text size="sm" c="dimmed">
+          {t('delivery.no-attempt')}
+        </Text>
       ) : (
         <Timeline bulletSize={22} lineWidth={2} active={attempts.length}>
           {attempts.map((attempt) => (

@@ -9,10 +9,10 @@ import { useOnline } from '../../frame/use-online.ts'
 import { describeLength } from '../../parts/age.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { measureRate } from './ledger.ts'
 import { useWebhookNames } from './use-webhook-names.ts'
-import { Scroll } from '../../parts/scroll/scroll.tsx'
 
 type Preview = Schemas['ReplayPreview']
 type Job = Schemas['ReplayJob']

@@ -2,6 +2,7 @@ import type { Schemas } from '@signalbox/client'
 import type { TFunction } from 'i18next'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
+import { formatMs } from '../../parts/chart/format.ts'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -10,7 +11,6 @@ import { faultName } from '../../parts/words/fault-name.ts'
 import { BESIDE } from './beside.ts'
 import { NextAttempt } from './next-attempt.tsx'
 import { useWebhookNames } from './use-webhook-names.ts'
-import { formatMs } from '../../parts/chart/format.ts'
 
 type Delivery = Schemas['Dispatch']
 

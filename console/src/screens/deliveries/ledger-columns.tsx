@@ -2,11 +2,11 @@ import type { Schemas } from '@signalbox/client'
 import { useRouterState } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
+import { formatMs } from '../../parts/chart/format.ts'
 import type { Column } from '../../parts/row-table.tsx'
 import { StatusBadge } from '../../parts/status.tsx'
 import { useDateFormat, useNow } from '../../parts/time.tsx'
 import { nameAnswer } from './delivery-table.tsx'
-import { formatMs } from '../../parts/chart/format.ts'
 
 type Delivery = Schemas['Dispatch']
 
@@ -81,7 +81,7 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly C
           reason !== null ? t(`deliveries.${reason}`) : at === null ? '–' : <Countdown at={at} />,
       },
     ],
-    [t, clock, names, search],
+    [t, clock, names, search, i18n.language],
   )
 }
 

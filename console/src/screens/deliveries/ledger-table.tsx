@@ -6,10 +6,10 @@ import { usePreferences } from '../../frame/preferences.ts'
 import { useFollowedLinks } from '../../frame/use-followed-links.ts'
 import { openRow } from '../../parts/row-opening.ts'
 import type { Column } from '../../parts/row-table.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { useDateFormat } from '../../parts/time.tsx'
 import { BESIDE } from './beside.ts'
 import { groupByDay, type LedgerLine } from './ledger.ts'
-import { Scroll } from '../../parts/scroll/scroll.tsx'
 
 type Delivery = Schemas['Dispatch']
 

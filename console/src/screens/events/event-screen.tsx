@@ -99,7 +99,11 @@ function Routing({ event, routing }: { event: string; routing: ReturnType<typeof
       </Title>
       {routing.isError && <ProblemCard error={routing.error} onRetry={() => void routing.refetch()} />}
       {routing.isPending && <Skeleton height={120} />}
-      {verdicts?.webhooks.length === 0 && <Text size="sm" c="dimmed">{t('event.no-webhook')}</Text>}
+      {verdicts?.webhooks.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('event.no-webhook')}
+        </Text>
+      )}
       {verdicts && <Verdicts event={event} webhooks={verdicts.webhooks} />}
       {verdicts?.truncated && (
         <Text size="sm" c="dimmed">

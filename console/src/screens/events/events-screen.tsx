@@ -93,7 +93,7 @@ function Events() {
           [t('event.resource'), filters.resource_id],
         ]}
         onClear={() => choose({})}
-        empty={<Text>{t('event.empty')}</Text>}
+        empty={<Text size="sm">{t('event.empty')}</Text>}
       />
     </Page>
   )

@@ -2,6 +2,7 @@ import { Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon, type IconName } from '../../frame/icons.tsx'
 import { useTimeZone } from '../../frame/preferences.ts'
+import { formatMs } from '../../parts/chart/format.ts'
 import { formatInstant } from '../../parts/format-instant.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -9,7 +10,6 @@ import { faultName } from '../../parts/words/fault-name.ts'
 import { formatSpan } from '../../parts/words/span.ts'
 import type { StoryEntry, StoryLook } from './story.ts'
 import type { useStory } from './use-story.ts'
-import { formatMs } from '../../parts/chart/format.ts'
 
 const LOOKS: Record<StoryLook, { icon: IconName; color: string }> = {
   neutral: { icon: 'events', color: 'gray' },
@@ -47,7 +47,11 @@ export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStor
         ))}
       </Timeline>
       {error && <ProblemCard error={error} />}
-      {!isWhole && <Text c="dimmed" size="sm">{t('story.more')}</Text>}
+      {!isWhole && (
+        <Text c="dimmed" size="sm">
+          {t('story.more')}
+        </Text>
+      )}
       {hidden.length > 0 && (
         <Text c="dimmed" size="sm">
           {t('story.hidden', { permissions: hidden.join(', ') })}

@@ -11,12 +11,12 @@ import { download } from '../../parts/download.ts'
 import { Facts } from '../../parts/facts.tsx'
 import { Form } from '../../parts/form.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { Status } from '../../parts/status.tsx'
 import { dateFormat } from '../../parts/words/formats.ts'
 import { type Subscription, useInspector } from './inspector.ts'
 import { filterLines, isChannelName, type Line, toNdjson } from './lines.ts'
 import { PublishTest } from './publish-test.tsx'
-import { Scroll } from '../../parts/scroll/scroll.tsx'
 
 /** A client in the page: it joins channels with the permissions of the user, and shows all that comes. */
 export function Inspector() {
@@ -173,7 +173,7 @@ function Lines({ lines, onClear }: { lines: readonly Line[]; onClear: () => void
       </Text>
       {shown.length === 0 ? (
         <Paper withBorder p="xl" className="center">
-          <Text>{all.length === 0 ? t('realtime.no-line') : t('list.no-match')}</Text>
+          <Text size="sm">{all.length === 0 ? t('realtime.no-line') : t('list.no-match')}</Text>
         </Paper>
       ) : (
         <LineTable lines={shown} onOpen={setOpen} />

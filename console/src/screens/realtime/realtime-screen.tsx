@@ -10,13 +10,13 @@ import { Facts } from '../../parts/facts.tsx'
 import { guardScreen } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { TabStrip } from '../../parts/scroll/tab-strip.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 import { DebugLink } from './debug-link.tsx'
 import { ChannelEvents, Messages } from './ledger.tsx'
 import { Inspector } from './message-table.tsx'
 import { OccupiedChannels } from './occupied-channels.tsx'
-import { TabStrip } from '../../parts/scroll/tab-strip.tsx'
 
 /** How often the state of the provider is read again, ms. */
 const REFRESH_MS = 15_000

@@ -3,8 +3,8 @@ import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
-import { type Drafts, groupPermissions, holdingOf, toggle } from './role-matrix.ts'
 import { Scroll } from '../../parts/scroll/scroll.tsx'
+import { type Drafts, groupPermissions, holdingOf, toggle } from './role-matrix.ts'
 
 type Role = Schemas['Role']
 

@@ -6,8 +6,8 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
-import { TextLink } from '../../parts/text-link.tsx'
 import { Scroll } from '../../parts/scroll/scroll.tsx'
+import { TextLink } from '../../parts/text-link.tsx'
 
 type EffectiveAccess = Schemas['EffectiveAccess']
 type Reason = Schemas['PermissionReason']

@@ -58,7 +58,7 @@ function Users() {
         isFiltered={apiFilters.length > 0}
         filters={useUserFilterNames(filters)}
         onClear={() => choose({})}
-        empty={<Text>{t('users.empty')}</Text>}
+        empty={<Text size="sm">{t('users.empty')}</Text>}
       />
     </Page>
   )

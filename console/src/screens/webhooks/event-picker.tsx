@@ -5,8 +5,8 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
-import { groupTypes } from '../catalogue/filter-types.ts'
 import { Scroll } from '../../parts/scroll/scroll.tsx'
+import { groupTypes } from '../catalogue/filter-types.ts'
 
 /** Reads every active event type, once for all pickers. */
 async function readEventTypes(signal: AbortSignal): Promise<Schemas['EventType'][]> {
@@ -66,12 +66,12 @@ export function EventPicker({
       </Group>
       <Scroll className="picker" label={t('create.events')}>
         <Stack gap="sm">
-        {groups.map(({ group, resource, members }) => (
-          <Resource
-            key={`${group} ${resource}`}
-            {...{ group, resource, members, chosen, before, isGlobal, onSet: set }}
-          />
-        ))}
+          {groups.map(({ group, resource, members }) => (
+            <Resource
+              key={`${group} ${resource}`}
+              {...{ group, resource, members, chosen, before, isGlobal, onSet: set }}
+            />
+          ))}
         </Stack>
       </Scroll>
     </Stack>

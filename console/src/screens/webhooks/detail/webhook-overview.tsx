@@ -138,7 +138,11 @@ function Latest({ webhook }: { webhook: string }) {
       </Group>
       {rows.isError && <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />}
       {rows.isLoading && <Skeleton height={160} />}
-      {rows.data?.data.length === 0 && <Text c="dimmed">{t('webhooks.no-delivery')}</Text>}
+      {rows.data?.data.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('webhooks.no-delivery')}
+        </Text>
+      )}
       {rows.data && rows.data.data.length > 0 && <DeliveryTable rows={rows.data.data} />}
     </Stack>
   )

@@ -117,7 +117,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('webhooks.no-delivery')}</Text>}
+      empty={<Text size="sm">{t('webhooks.no-delivery')}</Text>}
     />
   )
 }

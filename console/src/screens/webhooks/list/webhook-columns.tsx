@@ -83,7 +83,9 @@ function Scope({
   const count = activity.get(id)?.event_types
   return (
     <Stack gap={0}>
-      <span className="row-account">{account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />}</span>
+      <span className="row-account">
+        {account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />}
+      </span>
       {count !== undefined && (
         <Text size="xs" c="dimmed" className="nowrap">
           {t('catalogue.count', { count })}
@@ -97,7 +99,9 @@ function Streak({ failures }: { failures: number }) {
   const { t } = useTranslation()
   return (
     <Stack gap={2} miw={64}>
-      <Text size="xs" {...(failures === 0 && { c: 'dimmed' })}>{t('webhooks.of', { failures, limit: DISABLE_AFTER })}</Text>
+      <Text size="xs" {...(failures === 0 && { c: 'dimmed' })}>
+        {t('webhooks.of', { failures, limit: DISABLE_AFTER })}
+      </Text>
       {failures > 0 && (
         <Progress
           value={(failures / DISABLE_AFTER) * 100}
