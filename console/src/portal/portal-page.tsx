@@ -18,6 +18,7 @@ import { Webhook } from './screens/webhook.tsx'
 import { Webhooks } from './screens/webhooks.tsx'
 import { usePortalState } from './session.ts'
 import { portal } from './settings.ts'
+import { LinkStrip } from '../parts/scroll/link-strip.tsx'
 
 type Opened = Schemas['OpenedPortalSession']
 
@@ -70,13 +71,13 @@ function Screens() {
   return (
     <Stack className="portal" gap="lg">
       <Header />
-      <nav className="portal-nav" aria-label={t('nav')}>
+      <LinkStrip className="portal-nav" label={t('nav')} current={tab}>
         {TABS.map((name) => (
           <a key={name} href={hrefOf(name)} {...(tab === name && { 'aria-current': 'page' })}>
             {t(`tab.${name}`)}
           </a>
         ))}
-      </nav>
+      </LinkStrip>
       <NoticeBar />
       <main>{id !== undefined && Detail ? <Detail key={id} id={id} /> : <Listed />}</main>
     </Stack>

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
@@ -19,6 +19,8 @@ import { RetryStrip } from '../../screens/deliveries/retry-strip.tsx'
 import { tell } from '../host.ts'
 import { hrefOf } from '../route.ts'
 import { Screen } from '../screen.tsx'
+import { useWebhookNames } from '../../screens/deliveries/use-webhook-names.ts'
+import { WebhookLink } from './delivery-list.tsx'
 
 type Row = Schemas['DispatchWithAttempts']
 type Attempt = Schemas['Attempt']
@@ -55,6 +57,7 @@ export function Delivery({ id }: { id: string }) {
 function Detail({ delivery }: { delivery: Row }) {
   const { t } = useTranslation('console')
   const { document_id, webhook, event_id, attempts_log, created_at, next_attempt_at, is_test } = delivery
+  const names = useWebhookNames([webhook])
   return (
     <Stack gap="lg">
       {!is_test && <RetryStrip delivery={delivery} />}
@@ -76,9 +79,7 @@ function Detail({ delivery }: { delivery: Row }) {
         lines={[
           [
             t('deliveries.webhook'),
-            <Anchor key="webhook" href={hrefOf('webhooks', webhook)} className="mono">
-              {webhook}
-            </Anchor>,
+            <WebhookLink key="webhook" id={webhook} names={names} />,
           ],
           [t('delivery.id'), <CopyText key="id" text={document_id} />],
           [t('event.id'), <CopyText key="event" text={event_id} />],

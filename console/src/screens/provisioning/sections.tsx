@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
-import { useEdges } from '../../parts/scroll/edges.ts'
+import { LinkStrip } from '../../parts/scroll/link-strip.tsx'
 
 /** The screens of provisioning, each with its permission. */
 const SECTIONS = [
@@ -15,22 +15,19 @@ const SECTIONS = [
 export function Sections({ current }: { current: `provisioning.${'targets' | 'dead' | 'jobs'}` | 'deliveries.title' }) {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const edges = useEdges<HTMLElement>()
   return (
-    <div className="scroll-frame">
-      <nav ref={edges} className="screens" aria-label={t('provisioning.title')}>
+    <LinkStrip className="screens" label={t('provisioning.title')} current={current}>
         {SECTIONS.filter(([, , , permission]) => may(permission)).map(([to, label, search]) => (
           <Link
             key={label}
             to={to}
             search={search}
-            activeProps={{}}
+            activeOptions={{ exact: true, includeSearch: true }}
             {...(label === current && { 'aria-current': 'page' as const })}
           >
             {t(label)}
           </Link>
         ))}
-      </nav>
-    </div>
+    </LinkStrip>
   )
 }
