@@ -7,6 +7,7 @@ import { NoticeBar } from '../frame/notice/notice-bar.tsx'
 import { AccessProvider } from '../frame/session.tsx'
 import { settings } from '../frame/settings.ts'
 import { ProblemCard } from '../parts/problem.tsx'
+import { LinkStrip } from '../parts/scroll/link-strip.tsx'
 import { SessionContext, usePortalSession } from './portal-session.ts'
 import { hrefOf, useRoute } from './route.ts'
 import { CreateWebhook } from './screens/create-webhook.tsx'
@@ -18,7 +19,6 @@ import { Webhook } from './screens/webhook.tsx'
 import { Webhooks } from './screens/webhooks.tsx'
 import { usePortalState } from './session.ts'
 import { portal } from './settings.ts'
-import { LinkStrip } from '../parts/scroll/link-strip.tsx'
 
 type Opened = Schemas['OpenedPortalSession']
 

@@ -16,10 +16,10 @@ import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { NextAttempt } from '../../screens/deliveries/next-attempt.tsx'
 import { RetryStrip } from '../../screens/deliveries/retry-strip.tsx'
+import { useWebhookNames } from '../../screens/deliveries/use-webhook-names.ts'
 import { tell } from '../host.ts'
 import { hrefOf } from '../route.ts'
 import { Screen } from '../screen.tsx'
-import { useWebhookNames } from '../../screens/deliveries/use-webhook-names.ts'
 import { WebhookLink } from './delivery-list.tsx'
 
 type Row = Schemas['DispatchWithAttempts']
@@ -77,10 +77,7 @@ function Detail({ delivery }: { delivery: Row }) {
       </Stack>
       <Facts
         lines={[
-          [
-            t('deliveries.webhook'),
-            <WebhookLink key="webhook" id={webhook} names={names} />,
-          ],
+          [t('deliveries.webhook'), <WebhookLink key="webhook" id={webhook} names={names} />],
           [t('delivery.id'), <CopyText key="id" text={document_id} />],
           [t('event.id'), <CopyText key="event" text={event_id} />],
           [t('deliveries.created'), <Instant key="created" at={created_at} />],

@@ -17,17 +17,17 @@ export function Sections({ current }: { current: `provisioning.${'targets' | 'de
   const { may } = useAccess()
   return (
     <LinkStrip className="screens" label={t('provisioning.title')} current={current}>
-        {SECTIONS.filter(([, , , permission]) => may(permission)).map(([to, label, search]) => (
-          <Link
-            key={label}
-            to={to}
-            search={search}
-            activeOptions={{ exact: true, includeSearch: true }}
-            {...(label === current && { 'aria-current': 'page' as const })}
-          >
-            {t(label)}
-          </Link>
-        ))}
+      {SECTIONS.filter(([, , , permission]) => may(permission)).map(([to, label, search]) => (
+        <Link
+          key={label}
+          to={to}
+          search={search}
+          activeOptions={{ exact: true, includeSearch: true }}
+          {...(label === current && { 'aria-current': 'page' as const })}
+        >
+          {t(label)}
+        </Link>
+      ))}
     </LinkStrip>
   )
 }
