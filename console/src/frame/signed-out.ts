@@ -21,7 +21,7 @@ export function watchTyping(page: Document): void {
 }
 
 /** Whether something was typed or chosen at the present path. */
-export const hasTyped = (): boolean => typedAt === location.pathname
+const hasTyped = (): boolean => typedAt === location.pathname
 
 /** Shows or hides the question to sign in beside this page. */
 export function askToSignIn(isOpen: boolean): void {
