@@ -16,7 +16,7 @@ export function Sections({ current }: { current: `provisioning.${'targets' | 'de
   const { t } = useTranslation()
   const { may } = useAccess()
   return (
-    <LinkStrip className="screens" label={t('provisioning.title')} current={current}>
+    <LinkStrip className="screens scroll" label={t('provisioning.title')} current={current}>
       {SECTIONS.filter(([, , , permission]) => may(permission)).map(([to, label, search]) => (
         <Link
           key={label}
