@@ -9,12 +9,14 @@ import { takeFirstReads } from './frame/first-reads.ts'
 import { queries } from './frame/queries.ts'
 import { buildConsoleRouter } from './frame/router.tsx'
 import { settings } from './frame/settings.ts'
+import { watchTyping } from './frame/signed-out.ts'
 import { resolveVariables, theme } from './frame/theme.ts'
 import { startLanguage } from './language/i18n.ts'
 import './frame/styles.css'
 
 const root = document.getElementById('console')
 if (!root) throw new Error('the page was not served by Signalbox')
+watchTyping(document)
 // The style sheets that hold the page still behind a dialog.
 setNonce(settings.nonce)
 await Promise.all([startLanguage(settings.language), takeFirstReads()])

@@ -117,7 +117,8 @@ function buildOpener(browser: SharedBrowser, baseURL: string) {
   }
 }
 
-async function signIn(page: Page, user: ConsoleUser): Promise<void> {
+/** Signs a user in on the page that asks for it. */
+export async function signIn(page: Page, user: ConsoleUser): Promise<void> {
   await fillFirst(page.getByLabel('E-mail address'), user.email)
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()

@@ -112,6 +112,35 @@ test('a system with few colours shows the health and the state of a list', async
   await page.emulateMedia({ forcedColors: 'none' })
 })
 
+test('a table that scrolls shows at which sides there is more, in both directions and with few colours', async () => {
+  await using opened = await c.open('/console/roles')
+  const { page } = opened
+  await waitForHeading(page, 'Roles')
+  await page.setViewportSize({ width: 320, height: 700 })
+  const frame = page.locator('.scroll-frame').filter({ has: page.locator('.matrix') })
+  const sides = () =>
+    frame.evaluate((element) => ['left', 'right'].filter((side) => element.hasAttribute(`data-${side}`)).join(' '))
+  const scrollTo = (place: 'start' | 'end') =>
+    frame.locator('section').evaluate((region, to) => {
+      const across = region.scrollWidth - region.clientWidth
+      region.scrollLeft = to === 'start' ? 0 : getComputedStyle(region).direction === 'rtl' ? -across : across
+    }, place)
+  await expect.poll(sides).toBe('right')
+  expect(await frame.evaluate((element) => getComputedStyle(element, '::after').boxShadow)).not.toBe('none')
+  await scrollTo('end')
+  await expect.poll(sides).toBe('left')
+  await page.evaluate('document.documentElement.dir = "rtl"')
+  await scrollTo('start')
+  await expect.poll(sides).toBe('left')
+  await scrollTo('end')
+  await expect.poll(sides).toBe('right')
+  await page.emulateMedia({ forcedColors: 'active' })
+  expect(await frame.evaluate((element) => getComputedStyle(element, '::after').borderRightStyle)).toBe('dashed')
+  await page.emulateMedia({ forcedColors: 'none' })
+  await page.evaluate('document.documentElement.dir = "ltr"')
+  await page.setViewportSize({ width: 1280, height: 760 })
+})
+
 test('a phone folds the filters of a list, and says how many are set', async () => {
   await using opened = await c.open('/console/users?state=active')
   const { page, complaints } = opened

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { COMPANY_OIDC } from '../harness/app/connection-app.ts'
 import { type ProviderFixture, startProviderFixture } from '../harness/fakes/provider/provider-fixture.ts'
-import { type ConsoleBrowser, startConsoleBrowser, takePicture } from './console-browser.ts'
+import { type ConsoleBrowser, signIn, startConsoleBrowser, takePicture } from './console-browser.ts'
+import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
 
 /** The proof of a session in the console (docs/contract/connections.md#proof-of-a-session). */
 
@@ -58,4 +59,48 @@ test('the console offers the account that a session lacks, by the provider, and 
   await page.waitForURL(`**/console/accounts/${closed}`)
   await page.getByRole('heading', { level: 1, name: 'Corp', exact: true }).waitFor()
   expect(await page.getByText('by its own provider', { exact: false }).count()).toBe(0)
+})
+
+/** Ends every session of a user. */
+async function endSessions(user: string): Promise<void> {
+  const { body } = await c.d.call('GET', `/api/v3/identity/session?filters=user|eq|${user}`)
+  expect(body.data.length).toBeGreaterThan(0)
+  for (const { document_id } of body.data) await c.d.call('DELETE', `/api/v3/identity/session/${document_id}`)
+}
+
+test('a session that ends keeps what was typed until the user is signed in again, and leaves a page without entries', async () => {
+  const eve = { email: 'eve@example.test', name: 'Eve' }
+  const user = await c.addUser(eve)
+  await using opened = await c.open('/console/settings', eve)
+  const { page } = opened
+  await page.getByLabel('Name', { exact: true }).fill('Eve Typed')
+  await endSessions(user)
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  const asked = page.getByRole('dialog', { name: 'Your session has ended' })
+  await asked.getByText('not saved yet').waitFor()
+  expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
+  await takePicture(page, 'signed-out')
+  // Whoever comes back without a sign-in is asked still.
+  await asked.getByRole('button', { name: 'I have signed in' }).click()
+  const [other] = await Promise.all([
+    page.context().waitForEvent('page'),
+    asked.getByRole('link', { name: 'Sign in in a new tab' }).click(),
+  ])
+  await signIn(other, eve)
+  await other.waitForURL((url) => url.pathname === '/auth/')
+  await other.close()
+  await asked.getByRole('button', { name: 'I have signed in' }).click()
+  await asked.waitFor({ state: 'hidden' })
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Eve Typed')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await expect
+    .poll(async () => (await c.d.call('GET', `/api/v3/identity/user/${user}`)).body.data.name)
+    .toBe('Eve Typed')
+
+  await page.goto('/console/consents')
+  await page.getByRole('heading', { level: 1, name: 'Consents' }).waitFor()
+  await endSessions(user)
+  await page.evaluate(() => dispatchEvent(new Event('visibilitychange')))
+  await page.getByRole('link', { name: 'Sessions' }).first().click()
+  await page.waitForURL('**/auth/sign-in?*')
 })

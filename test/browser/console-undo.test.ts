@@ -53,6 +53,13 @@ describe('what the API restores exactly', () => {
     expect(await undo(page).count()).toBe(0)
     await page.locator('.notices').getByRole('button', { name: 'Close' }).click()
     expect(await page.locator('.notice').count()).toBe(0)
+    // An activation counts failures from 0, one by Undo as well: where there are some, the notice says so.
+    await c.d.t.database.pool.query('update webhook set consecutive_failures = 3 where document_id = $1', [id])
+    await page.reload()
+    await button(page, 'Deactivate').click()
+    await page.getByText('Undo also sets its 3 failures in a row to 0.').waitFor()
+    await undo(page).click()
+    await expect.poll(async () => (await c.d.readWebhook(id)).consecutive_failures).toBe(0)
     expect(complaints).toEqual([])
   })
 

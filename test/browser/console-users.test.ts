@@ -333,7 +333,7 @@ async function fillScreens(): Promise<Screen[]> {
     ['users', 'Grace Hopper'],
     [`users/${operator}`, 'User id'],
     [`users/${operator}?tab=access`, 'everywhere'],
-    [`users/${operator}?tab=sessions`, 'this one'],
+    [`users/${operator}?tab=sessions`, 'this session'],
     [`users/${operator}?tab=sign-ins`, 'Success'],
     [`users/${operator}?tab=identities`, 'google'],
     [`users/${operator}?tab=apps`, 'Partner'],

@@ -1,5 +1,6 @@
 import { QueryClient } from '@tanstack/react-query'
-import { isSignedOut, leaveFor } from './api.ts'
+import { isSignedOut } from './api.ts'
+import { noticeSignedOut } from './signed-out.ts'
 
 /** How long an answer counts as new, ms. */
 const FRESH_MS = 2_000
@@ -14,5 +15,9 @@ export const queries = new QueryClient({
 })
 
 queries.getQueryCache().subscribe(({ type, query }) => {
-  if (type === 'updated' && query.state.status === 'error' && isSignedOut(query.state.error)) leaveFor('sign-in')
+  if (type === 'updated' && query.state.status === 'error' && isSignedOut(query.state.error)) noticeSignedOut()
+})
+
+queries.getMutationCache().subscribe(({ type, mutation }) => {
+  if (type === 'updated' && mutation?.state.status === 'error' && isSignedOut(mutation.state.error)) noticeSignedOut()
 })

@@ -21,3 +21,15 @@ function readSettings(page: Document): ConsoleSettings {
 }
 
 export const settings = readSettings(document)
+
+/**
+ * Takes the form token of a new copy of this page, after a sign-in in another tab: the token belongs to the browser of one
+ * sign-in. False while nobody is signed in.
+ */
+export async function takeNewFormToken(): Promise<boolean> {
+  const answer = await fetch('/console/overview', { redirect: 'manual' }).catch(() => undefined)
+  if (!answer?.ok) return false
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+  settings.formToken = readSettings(page).formToken
+  return true
+}

@@ -14,6 +14,7 @@ import { Icon, type IconName } from './icons.tsx'
 import { NoticeBar } from './notice/notice-bar.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
+import { useIsAskedToSignIn } from './signed-out.ts'
 import { useFollowedLinks } from './use-followed-links.ts'
 import { useHealth } from './use-service.ts'
 import { UserMenu } from './user-menu.tsx'
@@ -106,6 +107,8 @@ const ACTIONS = [
   ['action.catalogue', '/catalogue/status', 'webhook:catalogue-status'],
 ] as const
 
+const SignedOutDialog = buildOnDemand(async () => (await import('./signed-out-dialog.tsx')).SignedOutDialog)
+
 const ShortcutList = buildOnDemand(async () => (await import('./command/shortcut-list.tsx')).ShortcutList)
 
 /** Frame around every screen. */
@@ -120,6 +123,7 @@ export function Shell() {
   })
   useShortcuts({ onGo: useCallback((to: string) => void navigate({ to }), [navigate]), onHelp: openHelp })
   useRecent()
+  const isSignedOut = useIsAskedToSignIn()
   const follow = useFollowedLinks()
   const leave = (event: MouseEvent) => {
     follow(event)
@@ -164,6 +168,7 @@ export function Shell() {
       </main>
       <NoticeBar />
       <ShortcutList isOpen={isHelp} onClose={closeHelp} />
+      <SignedOutDialog isOpen={isSignedOut} />
     </>
   )
 }
@@ -257,7 +262,13 @@ function ThemeSwitch() {
   const { toggleColorScheme } = useMantineColorScheme()
   return (
     <Hint label={t('nav.theme')}>
-      <ActionIcon variant="default" size={32} onClick={() => toggleColorScheme()} aria-label={t('nav.theme')}>
+      <ActionIcon
+        variant="default"
+        size={32}
+        visibleFrom="xs"
+        onClick={() => toggleColorScheme()}
+        aria-label={t('nav.theme')}
+      >
         <Icon name="sun" />
       </ActionIcon>
     </Hint>

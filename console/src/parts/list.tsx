@@ -84,14 +84,14 @@ export function List<One extends Row>(props: ListProps<One>) {
     return <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />
   if (rows.isPending)
     return (
-      <Stack gap="xs" aria-busy="true" mih={LOADING_ROWS * 44}>
+      <Stack gap="xs" aria-busy="true" mih={LOADING_ROWS * 44} data-pending>
         <span className="visually-hidden">{t('list.loading')}</span>
         {isSlow && Array.from({ length: LOADING_ROWS }, (_, index) => <Skeleton key={String(index)} height={34} />)}
       </Stack>
     )
   if (rows.shown.length === 0)
     return (
-      <Paper withBorder p="xl" ta="center">
+      <Paper withBorder p="xl" ta="center" className="small">
         {isFiltered ? <NoMatch filters={filters} onClear={onClear} /> : empty}
       </Paper>
     )

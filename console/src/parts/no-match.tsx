@@ -16,7 +16,7 @@ export function NoMatch({ filters = [], onClear }: NoMatchProps) {
   const active = filters.flatMap(([label, value]) => (value ? [{ label, value }] : []))
   return (
     <Stack align="center">
-      <Text>{t('list.no-match')}</Text>
+      <Text size="sm">{t('list.no-match')}</Text>
       {active.length > 0 && (
         <Group component="ul" aria-label={t('list.active-filters')} className="active-filters">
           {active.map(({ label, value }) => (

@@ -19,7 +19,7 @@ export function Page({ title, parent, lead, actions, children }: PageProps) {
     document.title = `${title} · ${settings.service}`
   }, [title])
   return (
-    <Stack gap="lg">
+    <Stack gap="lg" className="page">
       <Group justify="space-between" align="flex-start" className="page-head">
         <Stack gap={4} miw={0} className="page-title grow">
           {parent && (

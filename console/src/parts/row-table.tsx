@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { openRow } from './row-opening.ts'
+import { Scroll } from './scroll/scroll.tsx'
 
 /** One column of a list. */
 export interface Column<Row> {
@@ -35,8 +36,7 @@ export function RowTable<One extends Row>({
   isOld = false,
 }: RowTableProps<One>) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
-    <section className="scroll" tabIndex={0} aria-label={caption}>
+    <Scroll label={caption}>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the link of each row has the focus */}
       <table
         className={columns.some(({ opens }) => opens) ? 'table named opens' : 'table named'}
@@ -66,6 +66,6 @@ export function RowTable<One extends Row>({
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   )
 }

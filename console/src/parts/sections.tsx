@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useAccess } from '../frame/session.tsx'
+import { TabStrip } from './scroll/tab-strip.tsx'
 
 /** One section of a detail screen. */
 interface Section {
@@ -35,15 +36,15 @@ export function Sections({ sections }: { sections: readonly (Section | false)[] 
     void navigate({ to: '.', search: name === null || name === shown[0]?.name ? {} : { tab: name }, replace: true })
   return (
     <Tabs value={open?.name ?? null} onChange={choose} keepMounted={false}>
-      <Tabs.List mb="md" className="tabs">
+      <TabStrip open={open?.name ?? null}>
         {shown.map(({ name, label }) => (
           <Tabs.Tab key={name} value={name}>
             {label}
           </Tabs.Tab>
         ))}
-      </Tabs.List>
+      </TabStrip>
       {shown.map(({ name, content }) => (
-        <Tabs.Panel key={name} value={name}>
+        <Tabs.Panel key={name} value={name} pt="md">
           {name === open?.name && content}
         </Tabs.Panel>
       ))}

@@ -1,5 +1,6 @@
 import { Button, Code, CopyButton, Group, Stack } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { Scroll } from './scroll/scroll.tsx'
 
 /** Program text with a button that copies it. */
 export function Snippet({ text, label }: { text: string; label: string }) {
@@ -15,10 +16,9 @@ export function Snippet({ text, label }: { text: string; label: string }) {
           )}
         </CopyButton>
       </Group>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
-      <section className="snippet" tabIndex={0} aria-label={label}>
+      <Scroll className="snippet" label={label}>
         <Code block>{text}</Code>
-      </section>
+      </Scroll>
     </Stack>
   )
 }

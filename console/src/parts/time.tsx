@@ -1,4 +1,3 @@
-import { Text } from '@mantine/core'
 import { useCallback, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../frame/preferences.ts'
@@ -6,6 +5,9 @@ import { describeAge } from './age.ts'
 import { formatInstant } from './format-instant.ts'
 import { Hint } from './hint.tsx'
 import { dateFormat } from './words/formats.ts'
+
+/** What is less far ahead is counted down by the second, ms. */
+const NEAR_MS = 120_000
 
 /** The time, again each second while a component shows it. */
 export function useNow(everyMs = 1_000): number {
@@ -25,12 +27,19 @@ export function useDateFormat(style: Intl.DateTimeFormatOptions): (at: string | 
   return useCallback((at) => intl.format(new Date(at)), [intl])
 }
 
+/** Whether an instant comes so soon that its seconds are counted down. */
+function isNear(at: string | null): boolean {
+  if (at === null) return false
+  const leftMs = Date.parse(at) - Date.now()
+  return leftMs > 0 && leftMs < NEAR_MS
+}
+
 /** An instant: how long ago it was, and the whole of it in its tooltip. */
 export function Time({ at }: { at: string | null }) {
   const { i18n } = useTranslation()
-  const nowMs = useNow(10_000)
+  const nowMs = useNow(isNear(at) ? 1_000 : 10_000)
   const timeZone = useTimeZone()
-  if (at === null) return <Text component="span">–</Text>
+  if (at === null) return <>–</>
   const whole = formatInstant(at, i18n.language, timeZone)
   return (
     <Hint label={`${whole} · ${at}`}>

@@ -15,7 +15,7 @@ export function TitledList<One extends Row>(
       <Text size="sm" c="dimmed">
         {lead}
       </Text>
-      <List {...list} caption={title} isFiltered={false} empty={<Text>{none}</Text>} />
+      <List {...list} caption={title} isFiltered={false} empty={<Text size="sm">{none}</Text>} />
     </Stack>
   )
 }

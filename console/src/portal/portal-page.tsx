@@ -7,6 +7,7 @@ import { NoticeBar } from '../frame/notice/notice-bar.tsx'
 import { AccessProvider } from '../frame/session.tsx'
 import { settings } from '../frame/settings.ts'
 import { ProblemCard } from '../parts/problem.tsx'
+import { LinkStrip } from '../parts/scroll/link-strip.tsx'
 import { SessionContext, usePortalSession } from './portal-session.ts'
 import { hrefOf, useRoute } from './route.ts'
 import { CreateWebhook } from './screens/create-webhook.tsx'
@@ -70,13 +71,13 @@ function Screens() {
   return (
     <Stack className="portal" gap="lg">
       <Header />
-      <nav className="portal-nav" aria-label={t('nav')}>
+      <LinkStrip className="portal-nav" label={t('nav')} current={tab}>
         {TABS.map((name) => (
           <a key={name} href={hrefOf(name)} {...(tab === name && { 'aria-current': 'page' })}>
             {t(`tab.${name}`)}
           </a>
         ))}
-      </nav>
+      </LinkStrip>
       <NoticeBar />
       <main>{id !== undefined && Detail ? <Detail key={id} id={id} /> : <Listed />}</main>
     </Stack>

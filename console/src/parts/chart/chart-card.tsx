@@ -2,6 +2,7 @@ import { Button, Card, Group, Skeleton, Stack } from '@mantine/core'
 import { type ReactNode, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CardHeading, EmptyCard } from '../card.tsx'
+import { Scroll } from '../scroll/scroll.tsx'
 
 /** About the height of a card with a chart, px, so that its place is kept while it loads. */
 export const CHART_CARD_HEIGHT = 345
@@ -60,8 +61,7 @@ function NumberTable({
   rows: readonly (readonly string[])[]
 }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
-    <section className="chart-table" tabIndex={0} aria-label={title}>
+    <Scroll className="chart-table" label={title}>
       <table className="table dense">
         <thead>
           <tr>
@@ -84,6 +84,6 @@ function NumberTable({
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   )
 }

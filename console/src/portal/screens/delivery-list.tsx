@@ -7,6 +7,7 @@ import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 import { NextAttempt } from '../../screens/deliveries/next-attempt.tsx'
+import { useWebhookNames } from '../../screens/deliveries/use-webhook-names.ts'
 import { hrefOf } from '../route.ts'
 import { Nothing } from '../screen.tsx'
 
@@ -23,6 +24,8 @@ export function DeliveryList({ filters, onClear }: { filters: readonly string[];
       }),
     isNewestFirst: true,
   })
+  const isOfOne = filters.some((filter) => filter.startsWith('webhook|'))
+  const names = useWebhookNames(isOfOne ? [] : rows.shown.map(({ webhook }) => webhook))
   const columns: Column<Schemas['Dispatch']>[] = [
     { label: shared('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
@@ -34,6 +37,14 @@ export function DeliveryList({ filters, onClear }: { filters: readonly string[];
         </Anchor>
       ),
     },
+    ...(isOfOne
+      ? []
+      : [
+          {
+            label: shared('deliveries.webhook'),
+            cell: ({ webhook }: Schemas['Dispatch']) => <WebhookLink id={webhook} names={names} />,
+          },
+        ]),
     { label: shared('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
     { label: shared('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
     { label: shared('deliveries.answer'), cell: (row) => <Answer row={row} /> },
@@ -58,4 +69,13 @@ function Answer({ row }: { row: Schemas['Dispatch'] }) {
   if (code !== null) return <span className="nowrap">HTTP {code}</span>
   if (fault === null) return <>{status === 'success' ? t('pull.acknowledged') : '–'}</>
   return <span className="nowrap">{t(`fault.${fault as Exclude<Schemas['Attempt']['error_class'], null>}`)}</span>
+}
+
+/** A webhook as a link, by its name where it is known; one that is deleted has none. */
+export function WebhookLink({ id, names }: { id: string; names: ReadonlyMap<string, string> }) {
+  return (
+    <Anchor href={hrefOf('webhooks', id)} size="sm" className="wrap">
+      {names.get(id) ?? id.slice(0, 8)}
+    </Anchor>
+  )
 }

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
@@ -7,6 +7,7 @@ import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { formatMs } from '../../parts/chart/format.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -15,9 +16,11 @@ import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { NextAttempt } from '../../screens/deliveries/next-attempt.tsx'
 import { RetryStrip } from '../../screens/deliveries/retry-strip.tsx'
+import { useWebhookNames } from '../../screens/deliveries/use-webhook-names.ts'
 import { tell } from '../host.ts'
 import { hrefOf } from '../route.ts'
 import { Screen } from '../screen.tsx'
+import { WebhookLink } from './delivery-list.tsx'
 
 type Row = Schemas['DispatchWithAttempts']
 type Attempt = Schemas['Attempt']
@@ -54,6 +57,7 @@ export function Delivery({ id }: { id: string }) {
 function Detail({ delivery }: { delivery: Row }) {
   const { t } = useTranslation('console')
   const { document_id, webhook, event_id, attempts_log, created_at, next_attempt_at, is_test } = delivery
+  const names = useWebhookNames([webhook])
   return (
     <Stack gap="lg">
       {!is_test && <RetryStrip delivery={delivery} />}
@@ -62,19 +66,18 @@ function Detail({ delivery }: { delivery: Row }) {
         <Title order={2} size="h4">
           {t('delivery.attempts', { count: attempts_log.length })}
         </Title>
-        {attempts_log.length === 0 && <Text c="dimmed">{t('delivery.no-attempt')}</Text>}
+        {attempts_log.length === 0 && (
+          <Text size="sm" c="dimmed">
+            {t('delivery.no-attempt')}
+          </Text>
+        )}
         {attempts_log.toReversed().map((attempt) => (
           <AttemptCard key={attempt.attempt} attempt={attempt} />
         ))}
       </Stack>
       <Facts
         lines={[
-          [
-            t('deliveries.webhook'),
-            <Anchor key="webhook" href={hrefOf('webhooks', webhook)} className="mono">
-              {webhook}
-            </Anchor>,
-          ],
+          [t('deliveries.webhook'), <WebhookLink key="webhook" id={webhook} names={names} />],
           [t('delivery.id'), <CopyText key="id" text={document_id} />],
           [t('event.id'), <CopyText key="event" text={event_id} />],
           [t('deliveries.created'), <Instant key="created" at={created_at} />],
@@ -87,7 +90,7 @@ function Detail({ delivery }: { delivery: Row }) {
 
 /** One POST: when, by what, what was answered, and the answer itself. */
 function AttemptCard({ attempt }: { attempt: Attempt }) {
-  const { t } = useTranslation('console')
+  const { t, i18n } = useTranslation('console')
   const { status_code: code, error_class: fault, duration_ms: ms, response_excerpt: text } = attempt
   return (
     <Paper withBorder p="sm">
@@ -106,7 +109,7 @@ function AttemptCard({ attempt }: { attempt: Attempt }) {
           </Text>
         </Group>
         <Text size="sm">
-          {[code === null ? '' : `HTTP ${code}`, fault === null ? '' : t(`fault.${fault}`), t('deliveries.ms', { ms })]
+          {[code === null ? '' : `HTTP ${code}`, fault === null ? '' : t(`fault.${fault}`), formatMs(ms, i18n.language)]
             .filter(Boolean)
             .join(' · ')}
         </Text>

@@ -7,6 +7,7 @@ import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { describeDeactivation } from '../../parts/words/deactivation.ts'
 import { nameOf } from '../../parts/words/webhook-name.ts'
 import { RotateDialog } from '../../screens/webhooks/rotate-dialog.tsx'
 import { WebhookButtons } from '../../screens/webhooks/webhook-buttons.tsx'
@@ -41,7 +42,7 @@ export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
     touches,
     notice: () =>
       is_actived
-        ? { text: t('webhooks.deactivated', { name: nameOf(webhook) }), undo: () => set(true) }
+        ? { text: describeDeactivation(webhook, t), undo: () => set(true) }
         : { text: t('webhooks.activated', { name: nameOf(webhook) }) },
   })
   const isQuiet = !may('webhook:rotate-secret') && !may('webhook:delete')

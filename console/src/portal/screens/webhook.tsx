@@ -3,6 +3,7 @@ import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Loaded } from '../../parts/loaded.tsx'
+import { TabStrip } from '../../parts/scroll/tab-strip.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
 import { SignatureDebugger } from '../../screens/webhooks/detail/signature-debugger.tsx'
 import { ThrottleNotice } from '../../screens/webhooks/detail/throttle-notice.tsx'
@@ -46,13 +47,13 @@ function Sections({ webhook }: { webhook: Schemas['Webhook'] }) {
   const [tab, setTab] = useState<string | null>('deliveries')
   return (
     <Tabs value={tab} onChange={setTab} keepMounted={false}>
-      <Tabs.List>
+      <TabStrip open={tab}>
         {TABS.map((tab) => (
           <Tabs.Tab key={tab} value={tab}>
             {t(`webhooks.tab.${tab}`)}
           </Tabs.Tab>
         ))}
-      </Tabs.List>
+      </TabStrip>
       <Tabs.Panel value="deliveries" pt="md">
         <DeliveryList filters={[`webhook|eq|${webhook.document_id}`]} />
       </Tabs.Panel>

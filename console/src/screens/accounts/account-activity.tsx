@@ -38,7 +38,7 @@ export function AccountWebhooks({ account }: { account: string }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('webhooks.empty')}</Text>}
+      empty={<Text size="sm">{t('webhooks.empty')}</Text>}
     />
   )
 }
@@ -75,7 +75,7 @@ export function AccountEvents({ account }: { account: string }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('event.empty')}</Text>}
+      empty={<Text size="sm">{t('event.empty')}</Text>}
     />
   )
 }

@@ -57,7 +57,7 @@ export function AccountInvitations({ account }: { account: string }) {
         columns={columns}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('invitations.empty')}</Text>}
+        empty={<Text size="sm">{t('invitations.empty')}</Text>}
       />
       <Dialog title={t('invitations.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
         <MemberForm

@@ -53,7 +53,7 @@ export function AccountMembers({ account }: { account: string }) {
         columns={useColumns(account, (action, member) => setAsked({ action, member }))}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('members.empty')}</Text>}
+        empty={<Text size="sm">{t('members.empty')}</Text>}
       />
       <ConfirmDialog
         title={t('members.remove-title', { name: nameOf(about?.member) })}

@@ -70,7 +70,7 @@ function Accounts() {
         isFiltered={q !== ''}
         filters={[[t('accounts.name-part'), q]]}
         onClear={() => choose('')}
-        empty={<Text>{t('accounts.empty')}</Text>}
+        empty={<Text size="sm">{t('accounts.empty')}</Text>}
       />
     </Page>
   )

@@ -56,7 +56,7 @@ function Snippets({ app }: { app: App }) {
         {t('apps.snippet')}
       </Title>
       <Text size="sm">{t('apps.snippet-text')}</Text>
-      <div className="scroll">
+      <div>
         <SegmentedControl
           size="xs"
           transitionDuration={0}

@@ -32,7 +32,7 @@ export function TargetLog({ target }: { target: string }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('audit.empty')}</Text>}
+      empty={<Text size="sm">{t('audit.empty')}</Text>}
     />
   )
 }

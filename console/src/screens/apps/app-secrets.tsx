@@ -57,7 +57,9 @@ export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
     <Stack gap="sm">
       <Text size="sm">{t('secrets.lead')}</Text>
       {rows.length === 0 ? (
-        <Text c="dimmed">{t('secrets.none')}</Text>
+        <Text size="sm" c="dimmed">
+          {t('secrets.none')}
+        </Text>
       ) : (
         <RowTable caption={t('secrets.title')} columns={columns} rows={rows} isBusy={secrets.isFetching} />
       )}

@@ -71,7 +71,7 @@ function Apps() {
         onClear={() => choose({})}
         empty={
           <Stack align="center">
-            <Text>{t('apps.empty')}</Text>
+            <Text size="sm">{t('apps.empty')}</Text>
             {create}
           </Stack>
         }

@@ -84,7 +84,7 @@ function Log() {
         isFiltered={apiFilters.length > 0}
         filters={nameAuditFilters(filters, t)}
         onClear={() => choose({})}
-        empty={<Text>{t('audit.empty')}</Text>}
+        empty={<Text size="sm">{t('audit.empty')}</Text>}
       />
       <AuditEntryPanel entry={opened} onClose={() => setOpened(undefined)} />
     </Page>

@@ -65,7 +65,7 @@ function EventTypes() {
     return (
       <Paper withBorder p="xl" ta="center">
         <Stack align="center">
-          <Text>{t('catalogue.empty')}</Text>
+          <Text size="sm">{t('catalogue.empty')}</Text>
           <TextLink to="/catalogue/status">{t('catalogue.status')}</TextLink>
         </Stack>
       </Paper>

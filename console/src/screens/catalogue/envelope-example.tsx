@@ -1,5 +1,6 @@
 import { Button, Code, CopyButton, Group } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import type { EventType } from './filter-types.ts'
 
 /** Members of the envelope (docs/contract/webhooks.md#envelope), each with its type. */
@@ -22,8 +23,7 @@ export function EnvelopeExample({ type }: { type: EventType }) {
   const text = JSON.stringify(type.example, null, 2)
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
-      <section className="scroll" tabIndex={0} aria-label={t('catalogue.envelope')}>
+      <Scroll label={t('catalogue.envelope')}>
         <table className="table">
           <tbody>
             {MEMBERS.map(([name, kind]) => (
@@ -37,7 +37,7 @@ export function EnvelopeExample({ type }: { type: EventType }) {
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
       <Code block className="wrap" data-testid="envelope">
         {text}
       </Code>

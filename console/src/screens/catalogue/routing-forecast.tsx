@@ -45,25 +45,33 @@ export function RoutingForecast({ type }: { type: EventType }) {
           <AccountSelect value={account ?? ''} onChange={choose} hint={t('forecast.account')} />
         </div>
       )}
-      {forecast.isPending && <Skeleton height={80} />}
+      {forecast.isPending && <Skeleton height={80} data-pending />}
       {forecast.isError && <ProblemCard error={forecast.error} onRetry={() => void forecast.refetch()} />}
-      {found?.webhooks.length === 0 && <Text c="dimmed">{t('event.no-webhook')}</Text>}
+      {found?.webhooks.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('event.no-webhook')}
+        </Text>
+      )}
       {found?.webhooks.map((webhook) => (
         <Card key={webhook.webhook} withBorder p="sm">
-          <Group justify="space-between" align="flex-start" wrap="nowrap">
-            <Stack gap={2} miw={0}>
+          <Group justify="space-between" align="flex-start" gap="xs">
+            <Stack gap={2} miw={0} className="grow">
               <TextLink to="/webhooks/$id" params={{ id: webhook.webhook }} size="sm" fw={600} className="wrap">
                 {webhook.name ?? webhook.webhook}
               </TextLink>
               <Text size="sm" className="wrap">
-                {t(`forecast.${webhook.verdict}`, { event: type.internal })}
+                {t(`verdict.${webhook.verdict}`, { event: type.internal })}
               </Text>
             </Stack>
             <Status name={webhook.verdict === 'deliver' ? 'delivers' : 'skips'} />
           </Group>
         </Card>
       ))}
-      {found?.truncated && <Text c="dimmed">{t('event.truncated')}</Text>}
+      {found?.truncated && (
+        <Text size="sm" c="dimmed">
+          {t('event.truncated')}
+        </Text>
+      )}
     </Stack>
   )
 }

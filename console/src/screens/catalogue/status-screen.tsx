@@ -110,7 +110,9 @@ function Diff({ report }: { report: Report }) {
         {t('catalogue.diff')}
       </Title>
       {lines.length === 0 ? (
-        <Text c="dimmed">{t('catalogue.no-diff')}</Text>
+        <Text size="sm" c="dimmed">
+          {t('catalogue.no-diff')}
+        </Text>
       ) : (
         <>
           <Text size="sm">{t('catalogue.diff-text', { missing: missing.length, changed: differences.length })}</Text>
@@ -151,7 +153,9 @@ function Stale({ rows }: { rows: Report['stale'] }) {
       </Title>
       {rows.length === 0 ? (
         <Paper withBorder p="md">
-          <Text c="dimmed">{t('catalogue.no-stale')}</Text>
+          <Text size="sm" c="dimmed">
+            {t('catalogue.no-stale')}
+          </Text>
         </Paper>
       ) : (
         <RowTable caption={t('catalogue.stale')} columns={columns} rows={rows} />

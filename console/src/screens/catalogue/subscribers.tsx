@@ -63,7 +63,7 @@ export function Subscribers({ type }: { type: EventType }) {
         columns={columns}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('catalogue.no-subscriber')}</Text>}
+        empty={<Text size="sm">{t('catalogue.no-subscriber')}</Text>}
       />
     </Stack>
   )

@@ -40,7 +40,7 @@ export function AccountConnections({ account }: { account: string }) {
         columns={useColumns(account)}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('connections.empty')}</Text>}
+        empty={<Text size="sm">{t('connections.empty')}</Text>}
       />
     </Stack>
   )

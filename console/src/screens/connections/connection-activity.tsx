@@ -20,14 +20,15 @@ export function ConnectionActivity({ connection: { account, document_id: connect
   const { t } = useTranslation()
   const { may } = useAccess()
   const nowMs = useNow(AGE_MS)
-  const { data } = useQuery({
+  const mayRead = may('connection:find-activity')
+  const activity = useQuery({
     queryKey: ['connection-activity', connection],
     queryFn: ({ signal }) => api.identity.connectionFindActivity({ path: { id: account, connection }, signal }),
-    enabled: may('connection:find-activity'),
+    enabled: mayRead,
   })
-  if (!data) return null
-  const { last_sign_in_at: last, days } = data.data
-  const today = days.find(({ day }) => isToday(day, nowMs))
+  if (!mayRead || activity.isError) return null
+  const found = activity.data?.data
+  const today = found?.days.find(({ day }) => isToday(day, nowMs))
   const refusals = (today?.refusals ?? []).map(({ reason, count }) => `${reason}: ${count}`)
   return (
     <Stack gap="xs">
@@ -36,9 +37,9 @@ export function ConnectionActivity({ connection: { account, document_id: connect
       </Title>
       <Facts
         lines={[
-          [t('connections.last-sign-in'), last === null ? t('connections.never') : <Time key="last" at={last} />],
-          [t('connections.sign-ins-today'), today?.sign_ins ?? 0],
-          [t('connections.refusals-today'), refusals.join(', ') || 0],
+          [t('connections.last-sign-in'), <LastSignIn key="last" at={found?.last_sign_in_at} />],
+          [t('connections.sign-ins-today'), found ? (today?.sign_ins ?? 0) : '–'],
+          [t('connections.refusals-today'), found ? refusals.join(', ') || 0 : '–'],
         ]}
       />
       <Text size="xs" c="dimmed">
@@ -46,4 +47,11 @@ export function ConnectionActivity({ connection: { account, document_id: connect
       </Text>
     </Stack>
   )
+}
+
+/** The last sign-in; undefined while it is read, null for none. */
+function LastSignIn({ at }: { at: string | null | undefined }) {
+  const { t } = useTranslation()
+  if (at === undefined) return <>–</>
+  return at === null ? t('connections.never') : <Time at={at} />
 }

@@ -53,7 +53,7 @@ export function ConnectionDomains({ connection }: { connection: Connection }) {
         columns={useColumns(act, verify.isPending ? verify.variables : undefined)}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('connections.domains-empty')}</Text>}
+        empty={<Text size="sm">{t('connections.domains-empty')}</Text>}
       />
       {asked && <AskDomain {...asked} path={path} touches={key} onClose={() => setAsked(undefined)} />}
     </Stack>

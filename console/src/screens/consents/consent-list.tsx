@@ -66,7 +66,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
         columns={columns}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('consents.empty')}</Text>}
+        empty={<Text size="sm">{t('consents.empty')}</Text>}
       />
       <ConfirmDialog
         title={t('consents.revoke')}
@@ -84,7 +84,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
 /** Scopes, one badge each. */
 function Scopes({ scopes }: { scopes: readonly string[] }) {
   return (
-    <Group gap={4}>
+    <Group gap={4} wrap="nowrap">
       {scopes.map((scope) => (
         <Badge key={scope} variant="default" tt="none" fw={500}>
           {scope}

@@ -2,6 +2,7 @@ import { Code, Stack, Text, Timeline, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../frame/icons.tsx'
+import { formatMs } from '../../parts/chart/format.ts'
 import { Instant, Time } from '../../parts/time.tsx'
 import { isCut } from './request-text.ts'
 
@@ -24,7 +25,9 @@ export function Attempts({ attempts, plannedAt = null, order }: AttemptsProps) {
         {t('delivery.attempts', { count: attempts.length })}
       </Title>
       {attempts.length === 0 ? (
-        <Text c="dimmed">{t('delivery.no-attempt')}</Text>
+        <Text size="sm" c="dimmed">
+          {t('delivery.no-attempt')}
+        </Text>
       ) : (
         <Timeline bulletSize={22} lineWidth={2} active={attempts.length}>
           {attempts.map((attempt) => (
@@ -52,7 +55,7 @@ export function Attempts({ attempts, plannedAt = null, order }: AttemptsProps) {
 
 /** Outcome of one attempt, with its times and the answer. */
 function AttemptDetail({ attempt }: { attempt: Attempt }) {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   const { status_code: code, error_class: fault, duration_ms: ms, timings, response_excerpt: text } = attempt
   const parts = timings && [
     ['DNS', timings.dns_ms],
@@ -69,7 +72,7 @@ function AttemptDetail({ attempt }: { attempt: Attempt }) {
         <Instant at={attempt.started_at} /> · {code === null ? '' : `HTTP ${code} · `}
         {fault === null ? '' : `${t(`fault.${fault}`)} · `}
         {code === null && fault === null ? `${t('pull.acknowledged')} · ` : ''}
-        {t('deliveries.ms', { ms })}
+        {formatMs(ms, i18n.language)}
       </Text>
       {shown.length > 0 && (
         <Text size="xs" c="dimmed">

@@ -9,6 +9,7 @@ import { useOnline } from '../../frame/use-online.ts'
 import { describeLength } from '../../parts/age.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { measureRate } from './ledger.ts'
 import { useWebhookNames } from './use-webhook-names.ts'
@@ -107,8 +108,7 @@ function Counts({ preview }: { preview: Preview }) {
         </Alert>
       )}
       {by_webhook.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
-        <section className="scroll preview" tabIndex={0} aria-label={t('bulk.by-webhook')}>
+        <Scroll className="preview" label={t('bulk.by-webhook')}>
           <table className="table dense">
             <thead>
               <tr>
@@ -136,7 +136,7 @@ function Counts({ preview }: { preview: Preview }) {
               ))}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       )}
       {webhooks > by_webhook.length && (
         <Text size="xs" c="dimmed">

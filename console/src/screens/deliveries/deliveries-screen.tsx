@@ -164,7 +164,7 @@ function Nothing({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => 
   const filters = useFilterNames(useSearch({ from: '/deliveries' }))
   return (
     <Paper withBorder p="xl" ta="center">
-      {isFiltered ? <NoMatch filters={filters} onClear={onClear} /> : <Text>{t('deliveries.empty')}</Text>}
+      {isFiltered ? <NoMatch filters={filters} onClear={onClear} /> : <Text size="sm">{t('deliveries.empty')}</Text>}
     </Paper>
   )
 }

@@ -2,6 +2,7 @@ import type { Schemas } from '@signalbox/client'
 import type { TFunction } from 'i18next'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
+import { formatMs } from '../../parts/chart/format.ts'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -15,7 +16,7 @@ type Delivery = Schemas['Dispatch']
 
 /** The columns of deliveries. */
 export function useDeliveryColumns(): Column<Delivery>[] {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   return [
     { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
@@ -35,7 +36,7 @@ export function useDeliveryColumns(): Column<Delivery>[] {
       id: 'duration',
       label: t('deliveries.duration'),
       isNumber: true,
-      cell: ({ last_duration_ms }) => (last_duration_ms === null ? '–' : t('deliveries.ms', { ms: last_duration_ms })),
+      cell: ({ last_duration_ms }) => (last_duration_ms === null ? '–' : formatMs(last_duration_ms, i18n.language)),
     },
     { id: 'next', label: t('deliveries.next'), cell: (row) => <NextAttempt row={row} /> },
   ]

@@ -2,6 +2,7 @@ import type { Schemas } from '@signalbox/client'
 import { useRouterState } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
+import { formatMs } from '../../parts/chart/format.ts'
 import type { Column } from '../../parts/row-table.tsx'
 import { StatusBadge } from '../../parts/status.tsx'
 import { useDateFormat, useNow } from '../../parts/time.tsx'
@@ -17,7 +18,7 @@ const SCHEDULED = 5
  * some 20 rows while a wheel turns once; the table follows their links.
  */
 export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly Column<Delivery>[] {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   const clock = useDateFormat({ timeStyle: 'medium' })
   const search = useRouterState({ select: ({ location }) => location.searchStr })
   return useMemo(
@@ -71,7 +72,7 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly C
         id: 'duration',
         label: t('deliveries.duration'),
         isNumber: true,
-        cell: ({ last_duration_ms: ms }) => (ms === null ? '–' : t('deliveries.ms', { ms })),
+        cell: ({ last_duration_ms: ms }) => (ms === null ? '–' : formatMs(ms, i18n.language)),
       },
       {
         id: 'next',
@@ -80,7 +81,7 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly C
           reason !== null ? t(`deliveries.${reason}`) : at === null ? '–' : <Countdown at={at} />,
       },
     ],
-    [t, clock, names, search],
+    [t, clock, names, search, i18n.language],
   )
 }
 

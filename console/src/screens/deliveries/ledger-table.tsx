@@ -6,6 +6,7 @@ import { usePreferences } from '../../frame/preferences.ts'
 import { useFollowedLinks } from '../../frame/use-followed-links.ts'
 import { openRow } from '../../parts/row-opening.ts'
 import type { Column } from '../../parts/row-table.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { useDateFormat } from '../../parts/time.tsx'
 import { BESIDE } from './beside.ts'
 import { groupByDay, type LedgerLine } from './ledger.ts'
@@ -60,8 +61,7 @@ export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: 
   const before = (items[0]?.index ?? 0) * linePx
   const after = Math.max(0, lines.length - last - 1) * linePx
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
-    <section className="scroll" tabIndex={0} aria-label={t('deliveries.title')}>
+    <Scroll label={t('deliveries.title')}>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the links in it have the focus, and their keys click */}
       <table
         className="table ledger opens"
@@ -94,7 +94,7 @@ export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: 
           {after > 0 && <Gap height={after} />}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   )
 }
 

@@ -24,7 +24,9 @@ export function RetryStrip({ delivery }: { delivery: Schemas['DispatchWithAttemp
   }).format(secondsLeft < 120 ? secondsLeft : Math.round(secondsLeft / 60))
   const summary = isWaiting
     ? t('strip.next', { number: Math.min(5, scheduled.length + 1), left })
-    : t('strip.over', { count: scheduled.length })
+    : scheduled.at(-1)?.error_class === null
+      ? t('strip.delivered', { number: scheduled.length })
+      : t('strip.over', { count: scheduled.length })
   const nameOf = (minutes: number) =>
     numberFormat(i18n.language, {
       style: 'unit',

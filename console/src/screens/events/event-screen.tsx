@@ -1,4 +1,5 @@
-import { Card, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
@@ -81,12 +82,12 @@ function Story({ event }: { event: Schemas['EventOccurrence'] }) {
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
       <StoryLine story={story} startMs={Date.parse(event.created_at)} />
-      <Routing routing={story.routing} />
+      <Routing event={event.event} routing={story.routing} />
     </SimpleGrid>
   )
 }
 
-function Routing({ routing }: { routing: ReturnType<typeof useStory>['routing'] }) {
+function Routing({ event, routing }: { event: string; routing: ReturnType<typeof useStory>['routing'] }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const verdicts = routing.data?.data
@@ -98,26 +99,61 @@ function Routing({ routing }: { routing: ReturnType<typeof useStory>['routing'] 
       </Title>
       {routing.isError && <ProblemCard error={routing.error} onRetry={() => void routing.refetch()} />}
       {routing.isPending && <Skeleton height={120} />}
-      {verdicts?.webhooks.length === 0 && <Text c="dimmed">{t('event.no-webhook')}</Text>}
-      {verdicts?.webhooks.map((webhook) => (
-        <Verdict key={webhook.webhook} verdict={webhook} />
-      ))}
-      {verdicts?.truncated && <Text c="dimmed">{t('event.truncated')}</Text>}
+      {verdicts?.webhooks.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('event.no-webhook')}
+        </Text>
+      )}
+      {verdicts && <Verdicts event={event} webhooks={verdicts.webhooks} />}
+      {verdicts?.truncated && (
+        <Text size="sm" c="dimmed">
+          {t('event.truncated')}
+        </Text>
+      )}
     </Stack>
   )
 }
 
-function Verdict({ verdict }: { verdict: Schemas['RoutingExplanation']['webhooks'][number] }) {
+type VerdictOfWebhook = Schemas['RoutingExplanation']['webhooks'][number]
+
+/** Verdicts of webhooks that the event was never meant for: most of them, and seldom the answer. */
+const UNMEANT = new Set<VerdictOfWebhook['verdict']>(['not_subscribed', 'other_account', 'other_resource'])
+
+/** The webhooks that the event was meant for, and behind a button all others. */
+function Verdicts({ event, webhooks }: { event: string; webhooks: readonly VerdictOfWebhook[] }) {
   const { t } = useTranslation()
-  const { webhook, name, reason, dispatch, dispatch_status: status } = verdict
+  const [isWhole, { toggle }] = useDisclosure(false)
+  const meant = webhooks.filter(({ verdict }) => !UNMEANT.has(verdict))
+  const others = webhooks.filter(({ verdict }) => UNMEANT.has(verdict))
+  const isOpen = isWhole || meant.length === 0
+  return (
+    <>
+      {meant.map((webhook) => (
+        <Verdict key={webhook.webhook} event={event} verdict={webhook} />
+      ))}
+      {others.length > 0 && meant.length > 0 && (
+        <Group>
+          <Button variant="default" size="compact-sm" aria-expanded={isWhole} onClick={toggle}>
+            {isWhole ? t('event.hide-others') : t('event.others', { count: others.length })}
+          </Button>
+        </Group>
+      )}
+      {isOpen && others.map((webhook) => <Verdict key={webhook.webhook} event={event} verdict={webhook} />)}
+    </>
+  )
+}
+
+function Verdict({ event, verdict: row }: { event: string; verdict: VerdictOfWebhook }) {
+  const { t } = useTranslation()
+  const { webhook, name, verdict, dispatch, dispatch_status: status } = row
   return (
     <Card withBorder p="sm">
-      <Group justify="space-between" align="flex-start">
-        <Stack gap={2} miw={0} flex={1}>
+      <Group justify="space-between" align="flex-start" gap="xs">
+        <Stack gap={2} miw={0} className="grow">
           <TextLink to="/webhooks/$id" params={{ id: webhook }} size="sm" fw={600}>
             {name ?? webhook}
           </TextLink>
-          <Text size="sm">{reason}</Text>
+          <Text size="sm">{t(`verdict.${verdict}`, { event })}</Text>
         </Stack>
         <Group gap="xs">
           {status ? <Status name={status} /> : <Text size="sm">{t('event.not-sent')}</Text>}

@@ -4,12 +4,14 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { AccountSelect } from '../../parts/account-select.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { escapeFilter } from '../../parts/filter-text.ts'
 import { FilterForm } from '../../parts/form.tsx'
 import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
+import { AccountLink, useAccountNames } from '../../parts/names.tsx'
 import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -36,6 +38,8 @@ function Events() {
     load: (page, signal) => api.webhook.eventOccurrenceFindAll({ query: { ...query, ...page }, signal }),
     isNewestFirst: true,
   })
+  const named = useAccountNames([filters.account ?? null])
+  const accounts = useAccountNames(rows.shown.map(({ account }) => account))
   const columns: Column<Schemas['EventOccurrence']>[] = [
     {
       label: t('deliveries.event'),
@@ -55,7 +59,7 @@ function Events() {
     {
       id: 'account',
       label: t('delivery.account'),
-      cell: ({ account }) => (account === null ? '–' : <CopyText text={account} isShort />),
+      cell: ({ account }) => <AccountLink id={account} names={accounts} />,
     },
     {
       id: 'routed',
@@ -85,11 +89,11 @@ function Events() {
         isFiltered={apiFilters.length > 0}
         filters={[
           [t('deliveries.event'), filters.event],
-          [t('delivery.account'), filters.account],
+          [t('account.label'), filters.account && (named.get(filters.account) ?? filters.account)],
           [t('event.resource'), filters.resource_id],
         ]}
         onClear={() => choose({})}
-        empty={<Text>{t('event.empty')}</Text>}
+        empty={<Text size="sm">{t('event.empty')}</Text>}
       />
     </Page>
   )
@@ -98,25 +102,24 @@ function Events() {
 function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
   const { t } = useTranslation()
   const [event, setEvent] = useState(filters.event ?? '')
-  const [account, setAccount] = useState(filters.account ?? '')
   const [resource, setResource] = useState(filters.resource_id ?? '')
-  const apply = () => {
-    const given = { event: event.trim(), account: account.trim(), resource_id: resource.trim() }
+  const apply = (next: Filters) => {
+    const given = { ...filters, event: event.trim(), resource_id: resource.trim(), ...next }
     onChoose(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== '')))
   }
   return (
-    <FilterForm onApply={apply}>
+    <FilterForm onApply={() => apply({})}>
       <TextInput
         label={t('deliveries.event')}
         placeholder="contract.update"
         value={event}
         onChange={({ currentTarget }) => setEvent(currentTarget.value)}
       />
-      <TextInput
-        label={t('delivery.account')}
-        placeholder="id"
-        value={account}
-        onChange={({ currentTarget }) => setAccount(currentTarget.value)}
+      <AccountSelect
+        value={filters.account ?? ''}
+        onChange={(account) => apply({ account })}
+        hint=""
+        placeholder={t('filters.all')}
       />
       <TextInput
         label={t('event.resource')}

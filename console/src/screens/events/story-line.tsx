@@ -2,6 +2,7 @@ import { Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon, type IconName } from '../../frame/icons.tsx'
 import { useTimeZone } from '../../frame/preferences.ts'
+import { formatMs } from '../../parts/chart/format.ts'
 import { formatInstant } from '../../parts/format-instant.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -17,6 +18,9 @@ const LOOKS: Record<StoryLook, { icon: IconName; color: string }> = {
   wait: { icon: 'wait', color: 'yellow' },
 }
 
+/** About the height of a story of a few deliveries, px. */
+const STORY_HEIGHT = 400
+
 /** Story of an event, on one time line from its change to the last attempt. */
 export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStory>; startMs: number }) {
   const { t } = useTranslation()
@@ -26,8 +30,10 @@ export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStor
       <Title order={2} size="h4">
         {t('story.title')}
       </Title>
+      {/* Its entries come from several reads, in the order of time: they are shown together, so that none moves. */}
+      {isLoading && <Skeleton height={STORY_HEIGHT} />}
       <Timeline bulletSize={22} lineWidth={2} active={entries.length}>
-        {entries.map((entry) => (
+        {(isLoading ? [] : entries).map((entry) => (
           <Timeline.Item
             key={entry.key}
             bullet={<Icon name={LOOKS[entry.look].icon} size={12} />}
@@ -40,9 +46,12 @@ export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStor
           </Timeline.Item>
         ))}
       </Timeline>
-      {isLoading && <Skeleton height={60} />}
       {error && <ProblemCard error={error} />}
-      {!isWhole && <Text c="dimmed">{t('story.more')}</Text>}
+      {!isWhole && (
+        <Text c="dimmed" size="sm">
+          {t('story.more')}
+        </Text>
+      )}
       {hidden.length > 0 && (
         <Text c="dimmed" size="sm">
           {t('story.hidden', { permissions: hidden.join(', ') })}
@@ -80,13 +89,13 @@ function EntryTime({ atMs, startMs }: { atMs: number; startMs: number }) {
 }
 
 function EntryText({ entry: { kind, details } }: { entry: StoryEntry }) {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
   if (kind === 'attempt') {
     const { code, fault, ms } = details
     const parts = [
       code === null ? '' : `HTTP ${code}`,
       fault === null ? '' : faultName(String(fault), t),
-      t('deliveries.ms', { ms }),
+      formatMs(Number(ms), i18n.language),
     ]
     return <Text size="sm">{parts.filter((part) => part !== '').join(' · ')}</Text>
   }

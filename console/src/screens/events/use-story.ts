@@ -78,7 +78,7 @@ export function useStory(event: Schemas['EventOccurrence']) {
     routing,
     entries,
     isWhole: sent.length <= DELIVERIES_READ,
-    isLoading: queries.some((query) => query.isLoading),
+    isLoading: [routing, ...queries].some((query) => query.isLoading),
     error: queries.find((query) => query.isError)?.error,
     hidden: HIDING.filter((permission) => !may(permission)),
   }

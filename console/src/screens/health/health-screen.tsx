@@ -19,6 +19,9 @@ import { AttemptsOfHour, QueueDepth } from './signals.tsx'
 
 type ComponentName = keyof typeof GUIDES
 
+/** About the heights of the cards of the components, px, so that their places are kept while they load. */
+const CARD_HEIGHTS = [434, 434, 290, 290, 418, 418] as const
+
 const isKnown = (name: string): name is ComponentName => name in GUIDES
 
 /** How the parts of the service are, by which rule, and what the service is made of. */
@@ -46,15 +49,15 @@ export function HealthScreen() {
         </>
       }
     >
-      {health.isLoading && <Skeleton height={200} />}
       {health.isError && <ProblemCard error={health.error} onRetry={() => void health.refetch()} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
+        {health.isLoading && CARD_HEIGHTS.map((height, place) => <Skeleton key={String(place)} height={height} />)}
         {found?.components.map((component) => (
           <Component key={component.component} {...component} isPaused={isPaused} />
         ))}
         <QueueLanes isPaused={isPaused} />
+        <ServiceCard />
       </SimpleGrid>
-      <ServiceCard />
     </Page>
   )
 }

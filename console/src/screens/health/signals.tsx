@@ -36,7 +36,8 @@ export function AttemptsOfHour({ isPaused }: { isPaused: boolean }) {
     enabled: may('webhook:dashboard-series'),
   })
   const found = series.data?.data
-  if (!found) return null
+  if (!may('webhook:dashboard-series') || series.isError) return null
+  if (!found) return <Signal label={t('health.attempts')} value="–" />
   const failed = found.retrying + found.exhausted + found.failed
   const bars = found.buckets.map((bucket, place) => ({
     place,
@@ -55,7 +56,7 @@ export function AttemptsOfHour({ isPaused }: { isPaused: boolean }) {
   )
 }
 
-function Signal({ label, value, children }: { label: string; value: string; children: React.ReactNode }) {
+function Signal({ label, value, children }: { label: string; value: string; children?: React.ReactNode }) {
   return (
     <Group justify="space-between" wrap="nowrap">
       <Stack gap={0}>

@@ -53,7 +53,7 @@ export function KeyList({
         isFiltered={filters.length > 0}
         filters={named}
         {...(onClear && { onClear })}
-        empty={<Text>{t('keys.empty')}</Text>}
+        empty={<Text size="sm">{t('keys.empty')}</Text>}
       />
       <ConfirmDialog
         title={t('keys.revoke-title', { name: asked?.name ?? '' })}

@@ -128,5 +128,5 @@ function NeedsAttention() {
 function Reason({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
   if (webhook.disabled_reason !== null) return <>{t(`disabled.${webhook.disabled_reason}`)}</>
-  return <>{t('overview.near', { left: DISABLE_AFTER - webhook.consecutive_failures })}</>
+  return <>{t('overview.near', { count: DISABLE_AFTER - webhook.consecutive_failures })}</>
 }

@@ -116,7 +116,7 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
           <Title order={2} size="h3">
             {t('overview.first')}
           </Title>
-          <Text>{t('overview.first-text')}</Text>
+          <Text size="sm">{t('overview.first-text')}</Text>
           {may('webhook:create') && (
             <Button component={Link} to="/webhooks/new">
               {t('webhooks.new')}
@@ -178,7 +178,9 @@ function Further({ failures }: { failures: Schemas['DashboardSummary']['recent_f
           {t('overview.failures')}
         </Title>
         {failures.length === 0 ? (
-          <Text c="dimmed">{t('overview.no-failures')}</Text>
+          <Text size="sm" c="dimmed">
+            {t('overview.no-failures')}
+          </Text>
         ) : (
           <DeliveryTable rows={failures} hasWebhook />
         )}

@@ -76,7 +76,7 @@ function Jobs() {
         isFiltered={filters.length > 0}
         filters={[[t('provisioning.one'), target && (targets.get(target) ?? target)]]}
         onClear={() => void navigate({ to: '/provisioning/jobs', search: {} })}
-        empty={<Text>{t('provisioning.no-job')}</Text>}
+        empty={<Text size="sm">{t('provisioning.no-job')}</Text>}
       />
     </Page>
   )

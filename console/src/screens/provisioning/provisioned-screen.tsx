@@ -70,7 +70,7 @@ function Provisioned() {
         isFiltered={apiFilters.length > 0}
         filters={named}
         onClear={() => choose({})}
-        empty={<Text>{t('provisioning.nothing-sent')}</Text>}
+        empty={<Text size="sm">{t('provisioning.nothing-sent')}</Text>}
       />
       <Outlet />
     </Page>

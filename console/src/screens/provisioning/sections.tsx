@@ -1,7 +1,7 @@
-import { Group } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
-import { TextLink } from '../../parts/text-link.tsx'
+import { LinkStrip } from '../../parts/scroll/link-strip.tsx'
 
 /** The screens of provisioning, each with its permission. */
 const SECTIONS = [
@@ -16,19 +16,18 @@ export function Sections({ current }: { current: `provisioning.${'targets' | 'de
   const { t } = useTranslation()
   const { may } = useAccess()
   return (
-    <Group component="nav" gap="lg" aria-label={t('provisioning.title')}>
+    <LinkStrip className="screens scroll" label={t('provisioning.title')} current={current}>
       {SECTIONS.filter(([, , , permission]) => may(permission)).map(([to, label, search]) => (
-        <TextLink
+        <Link
           key={label}
           to={to}
           search={search}
-          size="sm"
-          fw={label === current ? 700 : 400}
+          activeOptions={{ exact: true, includeSearch: true }}
           {...(label === current && { 'aria-current': 'page' as const })}
         >
           {t(label)}
-        </TextLink>
+        </Link>
       ))}
-    </Group>
+    </LinkStrip>
   )
 }

@@ -120,7 +120,7 @@ function Deliveries({ target }: { target: string }) {
         columns={columns}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('provisioning.nothing-sent')}</Text>}
+        empty={<Text size="sm">{t('provisioning.nothing-sent')}</Text>}
       />
     </Stack>
   )

@@ -72,7 +72,7 @@ export function TargetStreams({ target }: { target: string }) {
         isFiltered={filters.length > 0}
         filters={[[t('users.id'), user]]}
         onClear={() => choose('')}
-        empty={<Text>{t('streams.empty')}</Text>}
+        empty={<Text size="sm">{t('streams.empty')}</Text>}
       />
     </Stack>
   )

@@ -73,7 +73,7 @@ function Targets() {
         isFiltered={false}
         empty={
           <Stack align="center">
-            <Text>{t('provisioning.empty')}</Text>
+            <Text size="sm">{t('provisioning.empty')}</Text>
             {create}
           </Stack>
         }

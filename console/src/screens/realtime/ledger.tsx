@@ -73,7 +73,7 @@ export function Messages() {
         isFiltered={filters.length > 0}
         filters={[[t('deliveries.status'), status && valueName('status', status, t)]]}
         onClear={() => choose('')}
-        empty={<Text>{t('realtime.no-message')}</Text>}
+        empty={<Text size="sm">{t('realtime.no-message')}</Text>}
       />
     </Stack>
   )
@@ -105,7 +105,7 @@ export function ChannelEvents() {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('realtime.no-event')}</Text>}
+      empty={<Text size="sm">{t('realtime.no-event')}</Text>}
     />
   )
 }

@@ -11,6 +11,7 @@ import { download } from '../../parts/download.ts'
 import { Facts } from '../../parts/facts.tsx'
 import { Form } from '../../parts/form.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { Status } from '../../parts/status.tsx'
 import { dateFormat } from '../../parts/words/formats.ts'
 import { type Subscription, useInspector } from './inspector.ts'
@@ -172,7 +173,7 @@ function Lines({ lines, onClear }: { lines: readonly Line[]; onClear: () => void
       </Text>
       {shown.length === 0 ? (
         <Paper withBorder p="xl" className="center">
-          <Text>{all.length === 0 ? t('realtime.no-line') : t('list.no-match')}</Text>
+          <Text size="sm">{all.length === 0 ? t('realtime.no-line') : t('list.no-match')}</Text>
         </Paper>
       ) : (
         <LineTable lines={shown} onOpen={setOpen} />
@@ -194,8 +195,7 @@ function LineTable({ lines, onOpen }: { lines: readonly Line[]; onOpen: (line: L
     ...(timeZone && { timeZone }),
   })
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
-    <section className="scroll" tabIndex={0} aria-label={t('realtime.lines')}>
+    <Scroll label={t('realtime.lines')}>
       <table className="table">
         <thead>
           <tr>
@@ -222,6 +222,6 @@ function LineTable({ lines, onOpen }: { lines: readonly Line[]; onOpen: (line: L
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   )
 }

@@ -32,7 +32,7 @@ export function OccupiedChannels() {
   if (isProblem(channels.error, 'realtime_unavailable'))
     return (
       <Paper withBorder p="xl" ta="center">
-        <Text>{t('realtime.no-client')}</Text>
+        <Text size="sm">{t('realtime.no-client')}</Text>
       </Paper>
     )
   if (channels.isError) return <ProblemCard error={channels.error} onRetry={() => void channels.refetch()} />
@@ -40,7 +40,7 @@ export function OccupiedChannels() {
   if (rows.length === 0)
     return (
       <Paper withBorder p="xl" ta="center">
-        <Text>{t('realtime.no-channel')}</Text>
+        <Text size="sm">{t('realtime.no-channel')}</Text>
       </Paper>
     )
   const open = (channel: string) => void navigate({ to: '/realtime', search: { channel } })
@@ -120,7 +120,7 @@ function MemberTable({ members, isBusy }: { members: readonly Schemas['ChannelMe
       cell: ({ since }) => (since === null ? t('realtime.unreported') : <Time at={since} />),
     },
   ]
-  if (rows.length === 0) return <Text>{t('realtime.no-member')}</Text>
+  if (rows.length === 0) return <Text size="sm">{t('realtime.no-member')}</Text>
   return <RowTable caption={t('realtime.members')} columns={columns} rows={rows} isBusy={isBusy} />
 }
 

@@ -10,6 +10,7 @@ import { Facts } from '../../parts/facts.tsx'
 import { guardScreen } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { TabStrip } from '../../parts/scroll/tab-strip.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 import { DebugLink } from './debug-link.tsx'
@@ -45,23 +46,23 @@ function Realtime() {
         <ClientSettings />
       </SimpleGrid>
       <Tabs value={current} onChange={choose} keepMounted={false}>
-        <Tabs.List mb="md">
+        <TabStrip open={current}>
           {TABS.map((tab) => (
             <Tabs.Tab key={tab} value={tab}>
               {t(`realtime.tab.${tab}`)}
             </Tabs.Tab>
           ))}
-        </Tabs.List>
-        <Tabs.Panel value="inspector">
+        </TabStrip>
+        <Tabs.Panel value="inspector" pt="md">
           <Inspector />
         </Tabs.Panel>
-        <Tabs.Panel value="messages">
+        <Tabs.Panel value="messages" pt="md">
           <Messages />
         </Tabs.Panel>
-        <Tabs.Panel value="channels">
+        <Tabs.Panel value="channels" pt="md">
           <OccupiedChannels />
         </Tabs.Panel>
-        <Tabs.Panel value="events">
+        <Tabs.Panel value="events" pt="md">
           <ChannelEvents />
         </Tabs.Panel>
       </Tabs>

@@ -73,7 +73,7 @@ function Holders({ role }: { role: string }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('roles.nobody')}</Text>}
+      empty={<Text size="sm">{t('roles.nobody')}</Text>}
     />
   )
 }

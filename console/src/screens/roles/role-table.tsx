@@ -3,6 +3,7 @@ import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { type Drafts, groupPermissions, holdingOf, toggle } from './role-matrix.ts'
 
 type Role = Schemas['Role']
@@ -45,8 +46,7 @@ export function RoleTable({ roles, permissions, drafts, onDraft, onOpen }: Table
           {open.size > 0 ? t('roles.close-all') : t('roles.open-all')}
         </Button>
       </Group>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
-      <section className="scroll tall" tabIndex={0} aria-label={t('roles.matrix')}>
+      <Scroll className="tall" label={t('roles.matrix')}>
         <table className="table sticky matrix">
           <caption className="visually-hidden">{t('roles.matrix')}</caption>
           <thead>
@@ -74,7 +74,7 @@ export function RoleTable({ roles, permissions, drafts, onDraft, onOpen }: Table
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
       {groups.length === 0 && <Text size="sm">{t('list.no-match')}</Text>}
     </Stack>
   )

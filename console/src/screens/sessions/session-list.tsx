@@ -60,7 +60,7 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
       columns={columns}
       rows={rows}
       isFiltered={filters.length > 0}
-      empty={<Text>{t('sessions.none')}</Text>}
+      empty={<Text size="sm">{t('sessions.none')}</Text>}
     />
   )
 }

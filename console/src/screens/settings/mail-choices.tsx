@@ -20,7 +20,7 @@ export function MailChoices() {
     touches: [['mail-setting']],
   })
   return (
-    <Loaded query={setting} height={100}>
+    <Loaded query={setting} height={138}>
       {({ data }) => (
         <Stack>
           <Switch

@@ -38,13 +38,15 @@ export function SettingsScreen() {
       actions={<ApiCall operation="health.healthService" method="GET" path="/api/v3/health/service" />}
     >
       <SimpleGrid cols={{ base: 1, md: 2 }}>
-        <Choices />
+        <Stack>
+          <Choices />
+          <Service />
+        </Stack>
         <Stack>
           <User />
           <Part title={t('prefs.mails')}>
             <MailChoices />
           </Part>
-          <Service />
         </Stack>
       </SimpleGrid>
       <OwnSessions />

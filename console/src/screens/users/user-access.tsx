@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 
 type EffectiveAccess = Schemas['EffectiveAccess']
@@ -109,8 +110,7 @@ function Permissions({ access: { permissions, memberships } }: { access: Effecti
         value={text}
         onChange={({ currentTarget }) => setText(currentTarget.value)}
       />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
-      <section className="scroll tall" tabIndex={0} aria-label={t('access.permissions', { count: permissions.length })}>
+      <Scroll className="tall" label={t('access.permissions', { count: permissions.length })}>
         <table className="table sticky">
           <thead>
             <tr>
@@ -133,7 +133,7 @@ function Permissions({ access: { permissions, memberships } }: { access: Effecti
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
       {shown.length === 0 && <Text size="sm">{t('list.no-match')}</Text>}
     </>
   )

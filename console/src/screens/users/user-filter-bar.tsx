@@ -52,7 +52,7 @@ export function UserFilterBar({ filters, onChoose }: { filters: UserFilters; onC
         onChange={({ currentTarget }) => setText(currentTarget.value)}
       />
       {choice('state', t('users.state'), states)}
-      {roles.length > 0 &&
+      {may('role:find-all') &&
         choice(
           'role',
           t('users.role'),
@@ -66,7 +66,7 @@ export function UserFilterBar({ filters, onChoose }: { filters: UserFilters; onC
           placeholder={t('filters.all')}
         />
       )}
-      {providers.length > 0 && choice('provider', t('identities.provider'), providers)}
+      {may('sign-in-provider:find-all') && choice('provider', t('identities.provider'), providers)}
       {choice('seen', t('users.last-sign-in'), ranges)}
       {choice('created', t('deliveries.created'), ranges)}
     </FilterForm>

@@ -62,7 +62,7 @@ export function UserIdentities({ user }: { user: string }) {
         columns={columns}
         rows={rows}
         isFiltered={false}
-        empty={<Text>{t('identities.empty')}</Text>}
+        empty={<Text size="sm">{t('identities.empty')}</Text>}
       />
       <ConfirmDialog
         title={t('identities.unlink-title', { provider: asked?.provider ?? '' })}

@@ -57,7 +57,7 @@ export function UserProvisioning({ user }: { user: string }) {
       columns={columns}
       rows={rows as ReturnType<typeof useRows<Row>>}
       isFiltered={false}
-      empty={<Text>{t('provisioned.empty')}</Text>}
+      empty={<Text size="sm">{t('provisioned.empty')}</Text>}
     />
   )
 }

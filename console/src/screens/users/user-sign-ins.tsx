@@ -56,7 +56,7 @@ export function UserSignIns({ user }: { user: string }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('sign-ins.empty')}</Text>}
+      empty={<Text size="sm">{t('sign-ins.empty')}</Text>}
     />
   )
 }

@@ -58,7 +58,7 @@ function Users() {
         isFiltered={apiFilters.length > 0}
         filters={useUserFilterNames(filters)}
         onClear={() => choose({})}
-        empty={<Text>{t('users.empty')}</Text>}
+        empty={<Text size="sm">{t('users.empty')}</Text>}
       />
     </Page>
   )
@@ -72,7 +72,7 @@ function useColumns(): Column<User>[] {
       label: t('users.user'),
       opens: true,
       cell: ({ document_id, name, email, avatar_url }) => (
-        <Group gap="sm" wrap="nowrap">
+        <Group gap="sm" wrap="nowrap" className="row-user">
           <Avatar
             size={32}
             radius="xl"
@@ -82,12 +82,12 @@ function useColumns(): Column<User>[] {
             variant="outline"
             aria-hidden
           />
-          <Stack gap={0}>
-            <TextLink to="/users/$id" params={{ id: document_id }} size="sm" fw={600}>
+          <Stack gap={0} miw={0}>
+            <TextLink to="/users/$id" params={{ id: document_id }} size="sm" fw={600} truncate>
               {name ?? email}
             </TextLink>
             {name !== null && (
-              <Text size="xs" c="dimmed">
+              <Text size="xs" c="dimmed" truncate title={email}>
                 {email}
               </Text>
             )}

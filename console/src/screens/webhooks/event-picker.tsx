@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { Scroll } from '../../parts/scroll/scroll.tsx'
 import { groupTypes } from '../catalogue/filter-types.ts'
 
 /** Reads every active event type, once for all pickers. */
@@ -34,6 +35,7 @@ export function EventPicker({
 }) {
   const { t } = useTranslation()
   const [text, setText] = useState('')
+  const [first] = useState(before)
   const types = useQuery({
     queryKey: ['event-types'],
     queryFn: ({ signal }) => readEventTypes(signal),
@@ -42,7 +44,8 @@ export function EventPicker({
   if (types.isPending) return <Skeleton height={240} />
   if (types.isError) return <ProblemCard error={types.error} onRetry={() => void types.refetch()} />
   const shown = types.data.filter(({ internal }) => internal !== ALWAYS && internal.includes(text.trim()))
-  const groups = groupTypes(shown)
+  // Groups do not move while their types are chosen.
+  const groups = groupTypes(shown).sort((one, other) => rank(one, first) - rank(other, first))
   const set = (names: readonly string[], isChosen: boolean) => {
     const next = new Set(chosen)
     for (const name of names) isChosen ? next.add(name) : next.delete(name)
@@ -61,17 +64,23 @@ export function EventPicker({
           {t('picker.count', { count: chosen.size })}
         </Text>
       </Group>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
-      <section className="picker" tabIndex={0} aria-label={t('create.events')}>
-        {groups.map(({ group, resource, members }) => (
-          <Resource
-            key={`${group} ${resource}`}
-            {...{ group, resource, members, chosen, before, isGlobal, onSet: set }}
-          />
-        ))}
-      </section>
+      <Scroll className="picker" label={t('create.events')}>
+        <Stack gap="sm">
+          {groups.map(({ group, resource, members }) => (
+            <Resource
+              key={`${group} ${resource}`}
+              {...{ group, resource, members, chosen, before, isGlobal, onSet: set }}
+            />
+          ))}
+        </Stack>
+      </Scroll>
     </Stack>
   )
+}
+
+/** 0 for a group that holds one of `chosen`, so that it comes first, else 1. Pure. */
+function rank({ members }: { members: readonly Schemas['EventType'][] }, chosen: ReadonlySet<string>): number {
+  return members.some(({ internal }) => chosen.has(internal)) ? 0 : 1
 }
 
 interface ResourceProps {

@@ -9,6 +9,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { describeDeactivation } from '../../parts/words/deactivation.ts'
 import { nameOf } from '../../parts/words/webhook-name.ts'
 import { BESIDE_OTHER } from '../deliveries/beside.ts'
 import { RotateDialog } from './rotate-dialog.tsx'
@@ -72,7 +73,7 @@ export function useActivation(webhook: Webhook) {
     touches: listTouched(id),
     notice: () =>
       is_actived
-        ? { text: t('webhooks.deactivated', { name: nameOf(webhook) }), undo: () => set(true) }
+        ? { text: describeDeactivation(webhook, t), undo: () => set(true) }
         : { text: t('webhooks.activated', { name: nameOf(webhook) }) },
   })
 }

@@ -54,7 +54,7 @@ function Entries({ id }: { id: string }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('audit.empty')}</Text>}
+      empty={<Text size="sm">{t('audit.empty')}</Text>}
     />
   )
 }

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useTimeZone } from '../../../frame/preferences.ts'
 import { useAccess } from '../../../frame/session.tsx'
-import { ChartCard } from '../../../parts/chart/chart-card.tsx'
+import { CHART_CARD_HEIGHT, ChartCard } from '../../../parts/chart/chart-card.tsx'
 import { formatBucket } from '../../../parts/chart/format.ts'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { TextLink } from '../../../parts/text-link.tsx'
@@ -30,6 +30,7 @@ const SHOWN = 10
 /** The last 24 hours of a webhook: its figures, its attempts by the hour, its latest deliveries. */
 export function WebhookOverview({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t, i18n } = useTranslation()
+  const { may } = useAccess()
   const activity = useActivity([webhook.document_id]).get(webhook.document_id)
   const number = numberFormat(i18n.language)
   const { success = 0, retrying = 0, failed = 0 } = activity ?? {}
@@ -44,7 +45,11 @@ export function WebhookOverview({ webhook }: { webhook: Schemas['Webhook'] }) {
         />
         <Figure label={t('webhooks.last')} value={<Time at={activity?.last_attempt_at ?? null} />} />
       </SimpleGrid>
-      <Hours activity={activity} />
+      {activity === undefined && may('webhook:dashboard-webhooks') ? (
+        <Skeleton height={CHART_CARD_HEIGHT} />
+      ) : (
+        <Hours activity={activity} />
+      )}
       <WebhookBreakdown webhook={webhook.document_id} />
       <RetryPolicy />
       <Latest webhook={webhook.document_id} />
@@ -133,7 +138,11 @@ function Latest({ webhook }: { webhook: string }) {
       </Group>
       {rows.isError && <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />}
       {rows.isLoading && <Skeleton height={160} />}
-      {rows.data?.data.length === 0 && <Text c="dimmed">{t('webhooks.no-delivery')}</Text>}
+      {rows.data?.data.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('webhooks.no-delivery')}
+        </Text>
+      )}
       {rows.data && rows.data.data.length > 0 && <DeliveryTable rows={rows.data.data} />}
     </Stack>
   )

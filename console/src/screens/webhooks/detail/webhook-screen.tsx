@@ -9,6 +9,7 @@ import { List, useRows } from '../../../parts/list.tsx'
 import { Loaded } from '../../../parts/loaded.tsx'
 import { Page } from '../../../parts/page.tsx'
 import { NoPermission } from '../../../parts/problem.tsx'
+import { TabStrip } from '../../../parts/scroll/tab-strip.tsx'
 import { DISABLE_AFTER, nameOf } from '../../../parts/words/webhook-name.ts'
 import { useDeliveryColumns } from '../../deliveries/delivery-table.tsx'
 import { WebhookActions } from '../webhook-actions.tsx'
@@ -70,23 +71,22 @@ function Sections({ webhook }: { webhook: Webhook }) {
   const { tab } = useSearch({ from: '/webhooks/$id' })
   const navigate = useNavigate()
   const params = { id: webhook.document_id }
+  const open = TABS.find((item) => item === tab) ?? 'overview'
   return (
     <Tabs
-      value={TABS.find((item) => item === tab) ?? 'overview'}
+      value={open}
       onChange={(value) =>
         void navigate({ to: '/webhooks/$id', params, search: value === null ? {} : { tab: value }, replace: true })
       }
       keepMounted={false}
     >
-      <div className="scroll">
-        <Tabs.List style={{ flexWrap: 'nowrap', minWidth: 'max-content' }}>
-          {TABS.map((tab) => (
-            <Tabs.Tab key={tab} value={tab}>
-              {t(`webhooks.tab.${tab}`)}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-      </div>
+      <TabStrip open={open}>
+        {TABS.map((tab) => (
+          <Tabs.Tab key={tab} value={tab}>
+            {t(`webhooks.tab.${tab}`)}
+          </Tabs.Tab>
+        ))}
+      </TabStrip>
       {TABS.map((tab) => {
         const Section = SECTIONS[tab]
         return (
@@ -117,7 +117,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text>{t('webhooks.no-delivery')}</Text>}
+      empty={<Text size="sm">{t('webhooks.no-delivery')}</Text>}
     />
   )
 }

@@ -49,7 +49,7 @@ export function WebhookVerify({ webhook }: { webhook: Schemas['Webhook'] }) {
         <List.Item>{t('verify.compare')}</List.Item>
       </List>
       {webhook.public_key !== null && <SignatureKindChoice value={kind} onChange={setKind} />}
-      <div className="scroll">
+      <div>
         <SegmentedControl
           size="xs"
           transitionDuration={0}

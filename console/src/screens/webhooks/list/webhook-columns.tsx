@@ -29,7 +29,7 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
       label: t('webhooks.name'),
       opens: true,
       cell: (row) => (
-        <Group gap="sm" wrap="nowrap" miw={200} maw={300}>
+        <Group gap="sm" wrap="nowrap" className="row-name">
           <Checkbox
             size="xs"
             aria-label={t('webhooks.choose', { name: nameOf(row) })}
@@ -55,7 +55,7 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
     },
     {
       id: 'failures',
-      label: t('webhooks.failures'),
+      label: t('webhooks.failures-short'),
       cell: ({ consecutive_failures }) => <Streak failures={consecutive_failures} />,
     },
     {
@@ -83,7 +83,9 @@ function Scope({
   const count = activity.get(id)?.event_types
   return (
     <Stack gap={0}>
-      <span>{account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />}</span>
+      <span className="row-account">
+        {account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />}
+      </span>
       {count !== undefined && (
         <Text size="xs" c="dimmed" className="nowrap">
           {t('catalogue.count', { count })}
@@ -96,14 +98,18 @@ function Scope({
 function Streak({ failures }: { failures: number }) {
   const { t } = useTranslation()
   return (
-    <Stack gap={2} miw={90}>
-      <Text size="xs">{t('webhooks.of', { failures, limit: DISABLE_AFTER })}</Text>
-      <Progress
-        value={(failures / DISABLE_AFTER) * 100}
-        color={failures >= 15 ? 'red' : failures > 0 ? 'yellow' : 'teal'}
-        size={4}
-        aria-label={t('webhooks.failures')}
-      />
+    <Stack gap={2} miw={64}>
+      <Text size="xs" {...(failures === 0 && { c: 'dimmed' })}>
+        {t('webhooks.of', { failures, limit: DISABLE_AFTER })}
+      </Text>
+      {failures > 0 && (
+        <Progress
+          value={(failures / DISABLE_AFTER) * 100}
+          color={failures >= 15 ? 'red' : 'yellow'}
+          size={4}
+          aria-label={t('webhooks.failures')}
+        />
+      )}
     </Stack>
   )
 }

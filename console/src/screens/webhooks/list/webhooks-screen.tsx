@@ -111,7 +111,7 @@ function Webhooks() {
         onClear={() => filter({})}
         empty={
           <Stack align="center">
-            <Text>{t('webhooks.empty')}</Text>
+            <Text size="sm">{t('webhooks.empty')}</Text>
             {create}
           </Stack>
         }
