@@ -195,6 +195,12 @@ describe('configuration', () => {
 
   test('never prints a value', () => {
     expect(faultsOf({ SECRET_KEY: 'hunter2', DATABASE_URL: 'mysql://u:hunter2@h/d' })).not.toContain('hunter2')
+    const values = ['hunter2', 'ftp://u:hunter2@h:99999/\r\nX: hunter2', 'https://u:hunter2@h/?hunter2', 'a b,hunter2']
+    const refused = Object.keys(VARIABLES).flatMap((name) =>
+      values.map((value) => ({ name, text: faultsOf({ [name]: value }) })).filter(({ text }) => text !== ''),
+    )
+    expect(new Set(refused.map(({ name }) => name)).size).toBeGreaterThan(90)
+    for (const { name, text } of refused) expect(text, name).not.toContain('hunter2')
   })
 
   test.each([

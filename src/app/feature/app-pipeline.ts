@@ -1,6 +1,7 @@
 import type { IdMaker } from '../../base/id.ts'
 import type { EqualEntries } from '../../event/recording/equal-entries.ts'
 import { buildRecorders, type RecordDeps } from '../../event/recording/record-change.ts'
+import { buildChangeShares } from '../../http/pipeline/change-shares.ts'
 import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
 import { buildReadSemaphore } from '../../http/pipeline/read-semaphore.ts'
 import type { RateLimiter } from '../../http/rate-limit/rate-limit.ts'
@@ -74,6 +75,7 @@ export function buildPipeline(parts: {
     readDb: (options.readDatabase ?? options.database).db,
     replicaDb: options.replicaDatabase?.db,
     runExpensiveRead: buildReadSemaphore({ atOnce: config.databaseReadPoolSize - 1, clock }),
+    shareChanges: buildChangeShares({ connections: config.databasePoolSize, clock }),
     clock,
     authenticate,
     authenticatePage: buildPageAuthenticate({ ...buildBrowserParts(config, browserParts), authenticate, baseUrl }),

@@ -86,7 +86,9 @@ async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey 
 /** Commits the change of a request that is prepared, with the answer of its idempotency key. */
 export async function commitPrepared<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
   const { pipeline, route, context } = served
-  const commit = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const inShare = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const { signedIn: caller, scope } = context
+  const commit = () => (caller ? pipeline.shareChanges({ caller, scope }, inShare) : inShare())
   const { result, invalidations } = await (route.isExpensive ? readExpensive(pipeline, context, commit) : commit())
   pipeline.afterCommit(invalidations)
   if (result instanceof Problem) throw result

@@ -9,6 +9,7 @@ import type { Problem } from '../problem/problem.ts'
 import type { IdempotencyKey, KeptAnswer } from '../route/idempotency.store.ts'
 import type { Outcome, RefusalOutcome, RequestFacts, RouteDeclaration } from '../route/route.ts'
 import type { Caller } from '../shape/caller.ts'
+import type { ChangeShares } from './change-shares.ts'
 import type { ReadSemaphore } from './read-semaphore.ts'
 
 type Facts = RequestFacts<unknown, unknown, unknown>
@@ -44,6 +45,8 @@ export interface Pipeline {
   places?: Places | undefined
   /** Limits concurrent expensive reads. */
   runExpensiveRead: ReadSemaphore
+  /** Limits the changes of one caller that hold a connection. */
+  shareChanges: ChangeShares
   clock: Clock
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
   authenticate(authorization: string | undefined): Promise<Caller | undefined>

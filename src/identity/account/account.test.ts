@@ -27,6 +27,18 @@ const eventsOf = async (id: string) => {
   return rows.map((row) => row.event)
 }
 
+test('an account has no name that reorders the texts beside it, nor one that cannot be seen', async () => {
+  const { path } = await createAccount()
+  for (const [name, code] of [
+    ['Acme \u202e', 'unsafe_character'],
+    ['\u00ad', 'blank'],
+  ]) {
+    const refused = { status: 422, body: { errors: [{ path: 'name', code }] } }
+    expect(await asRoot('POST', ACCOUNTS, { name })).toMatchObject(refused)
+    expect(await asRoot('PATCH', path, { name })).toMatchObject(refused)
+  }
+})
+
 describe('every route on accounts and members', () => {
   test.each([
     ['POST', ACCOUNTS],

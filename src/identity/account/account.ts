@@ -1,6 +1,7 @@
 import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import { type Caller, findPermissionScope, includesAccount } from '../../http/shape/caller.ts'
+import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { endAccountApiKeys, endUserApiKeys } from '../access/api-key.ts'
 import { checkMayChangeMember } from '../access/delegation.ts'
@@ -61,12 +62,13 @@ export function listMembersAmong(db: Database, account: string, users: readonly 
   return findMembersAmong(db, account, users)
 }
 
-/** Creates an account without members. */
+/** Creates an account without members. Throws a 422 for an unsafe name. */
 export function createAccount(
   deps: Pick<AccountDeps, 'ids'>,
   db: Database,
   input: { name: string; by: UserId | null; now: Date },
 ): Promise<AccountRecord> {
+  checkShownName(input.name)
   return insertAccount(db, { id: deps.ids.next<'account'>(), ...input })
 }
 
@@ -82,12 +84,13 @@ export async function openAccountFor(
   return account
 }
 
-/** Changes the name of an account; `isChanged` is false when it is the same. Throws 404. */
+/** Changes the name of an account; `isChanged` is false when it is the same. Throws 404, 422 for an unsafe name. */
 export async function renameAccount(
   db: Database,
   target: AccountTarget,
   input: { name: string; by: UserId; now: Date },
 ): Promise<{ account: AccountRecord; isChanged: boolean }> {
+  checkShownName(input.name)
   const renamed = await renameIfDifferent(db, target, input)
   if (renamed) return { account: renamed, isChanged: true }
   return { account: await loadAccount(db, target), isChanged: false }

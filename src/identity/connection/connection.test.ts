@@ -131,6 +131,16 @@ describe('connections of an account', () => {
     expect((await make(unknown)).status).toBe(422)
   })
 
+  test('have a name that cannot reorder the page of the sign-in', async () => {
+    await using app = await createTestApp()
+    const account = await makeAccount(app)
+    const make = (name: string) => app.admin('POST', pathOf(account), { kind: 'oidc', name, oidc: OIDC })
+    const { document_id: id } = (await make('Acme')).body.data
+    const refused = { status: 422, body: { errors: [{ path: 'name', code: 'unsafe_character' }] } }
+    expect(await make('Acme\u202e')).toMatchObject(refused)
+    expect(await app.admin('PATCH', `${pathOf(account)}/${id}`, { name: 'Acme\u2067' })).toMatchObject(refused)
+  })
+
   test.each([
     ['http://login.corp.example', 'url_not_https'],
     ['https://127.0.0.1/', 'url_host_not_public'],

@@ -2,6 +2,7 @@ import type { AccountId, ConnectionId, IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
+import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { checkHoldsGrants } from '../access/delegation.ts'
@@ -101,6 +102,7 @@ export async function createConnection(
   const living = includesAccount(target.scope, account) ? await countConnectionsOf(db, account) : undefined
   if (living === undefined) throw notFound('account')
   checkMayConnect(caller, account)
+  checkShownName(body.name)
   const { columns, secret } = readNewKind(deps, body)
   if (living >= CONNECTIONS_LIMIT)
     throw new Problem('limit_reached', `An account has at most ${CONNECTIONS_LIMIT} connections. Delete one first.`)
@@ -208,6 +210,7 @@ async function checkRoles(
 /** The columns that differ. Throws a 422. */
 function findChange(deps: ConnectionDeps, before: ConnectionRecord, body: SettingsInput): ConnectionChange {
   const secret = body.oidc?.client_secret
+  if (body.name !== undefined) checkShownName(body.name)
   const asked: ConnectionChange = {
     ...(body.name !== undefined && { name: body.name }),
     ...(body.is_enabled !== undefined && { isEnabled: body.is_enabled }),

@@ -137,6 +137,17 @@ describe('a sign-up', () => {
     expect((await confirm(token)).status).toBe(200)
   })
 
+  test('refuses a name that others could not read, and keeps the link', async () => {
+    const { email, from } = newcomer()
+    const token = await linkTo(email, from)
+    for (const [name, code] of [
+      ['Support \u202e', 'unsafe_character'],
+      ['\u00ad', 'blank'],
+    ])
+      expect(await confirm(token, { name })).toMatchObject({ status: 422, body: { errors: [{ path: 'name', code }] } })
+    expect((await confirm(token, { name: 'Ada' })).status).toBe(200)
+  })
+
   test.each([
     ['no body', undefined],
     ['no address', {}],

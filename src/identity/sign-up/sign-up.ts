@@ -1,5 +1,6 @@
 import type { Texts } from '../../base/language/texts.ts'
 import { invalidField, Problem } from '../../http/problem/problem.ts'
+import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type RegistrationDeps, registerWithAccount } from '../account/new-user.ts'
 import type { SignUpAddress } from '../address-proof/address-proof.store.ts'
@@ -131,7 +132,7 @@ export type PreparedSignUp = { kind: 'invalid' } | { kind: 'ready'; passwordHash
 
 /**
  * Checks the password of a sign-up, and hashes it. Runs outside any transaction. Throws 403 `sign_up_closed`, and a 422
- * on `password`, for a valid link only: a stranger without one gets no hash computed.
+ * on `name` or `password`, for a valid link only: a stranger without one gets no hash computed.
  */
 export async function prepareSignUp(
   deps: SignUpDeps,
@@ -140,6 +141,7 @@ export async function prepareSignUp(
 ): Promise<PreparedSignUp> {
   const email = (await findSignUp(deps, db, { token, now }))?.email
   if (email === undefined) return { kind: 'invalid' }
+  if (name !== null) checkShownName(name)
   return { kind: 'ready', passwordHash: await hashFirstPassword(deps, { password, owner: { email, name } }) }
 }
 

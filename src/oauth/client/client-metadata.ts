@@ -2,6 +2,7 @@ import type { AdapterPayload } from 'oidc-provider'
 import { isUuid } from '../../base/id.ts'
 import { invalidField } from '../../http/problem/problem.ts'
 import { isLine } from '../../http/route/schema.ts'
+import { checkShownName } from '../../http/shape/shown-name.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import type { SigningAlgorithm } from '../signing-key/signing-key.store.ts'
 import {
@@ -46,10 +47,30 @@ function toMetadata(client: ClientRecord, secrets: string): AdapterPayload {
   }
 }
 
+/** The settings of a client that the service keeps, and those that it gives, by their names in a registration (RFC 7591). */
+const REGISTERED: ReadonlySet<string> = new Set([
+  ...['client_id', 'client_id_issued_at', 'client_name', 'application_type', 'subject_type', 'scope'],
+  ...['redirect_uris', 'post_logout_redirect_uris', 'grant_types', 'response_types'],
+  ...['id_token_signed_response_alg', 'dpop_bound_access_tokens', 'require_pushed_authorization_requests'],
+  ...['token_endpoint_auth_method', 'backchannel_logout_uri', 'backchannel_logout_session_required'],
+])
+const OF_SECRET = ['client_secret', 'client_secret_expires_at']
+
+/**
+ * The answer to a registration: the settings that hold. The library confirms every setting that it knows, such as
+ * `default_max_age` and `default_acr_values`; a client would rely on those without effect. Pure.
+ */
+export function describeRegistration(confirmed: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const method = confirmed.token_endpoint_auth_method
+  const proof = method === 'private_key_jwt' ? ['jwks'] : method === 'none' ? [] : OF_SECRET
+  return Object.fromEntries(Object.entries(confirmed).filter(([name]) => REGISTERED.has(name) || proof.includes(name)))
+}
+
 /** Checks a client that registers itself as the bodies of the API check any other. Pure. Throws 422. */
 function checkRegistration({ name, redirectUris, postLogoutRedirectUris, backchannelLogoutUri }: ClientRecord): void {
   if (!isLine(name, NAME_LENGTH_LIMIT))
     throw invalidField('client_name', 'name', `must be one line of at most ${NAME_LENGTH_LIMIT} characters`)
+  checkShownName(name, 'client_name')
   const lists = { redirect_uris: redirectUris, post_logout_redirect_uris: postLogoutRedirectUris }
   for (const [member, uris] of Object.entries(lists))
     if (uris.length > URIS_LIMIT) throw invalidField(member, 'maxItems', `must hold at most ${URIS_LIMIT} URIs`)
@@ -102,7 +123,6 @@ export async function registerDynamicClient(
   }
   checkRegistration(client)
   checkSettings(client)
-  await inTransaction(db, (tx) =>
-    insertClient(tx, client, secret === undefined ? undefined : { id, hash: hashClientSecret(secret) }),
-  )
+  const kept = secret !== undefined && hasSecret(client) ? { id, hash: hashClientSecret(secret) } : undefined
+  await inTransaction(db, (tx) => insertClient(tx, client, kept))
 }

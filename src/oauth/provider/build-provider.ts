@@ -1,4 +1,5 @@
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { describeRegistration } from '../client/client-metadata.ts'
 import type { NoteSecretUse } from '../client/secret-list.ts'
 import { buildConfiguration, type ConfigurationDeps } from './configuration.ts'
 import { bindInteraction, type InteractionCookieDeps } from './interaction-cookie.ts'
@@ -21,6 +22,9 @@ export function buildProvider(deps: ProviderDeps): Provider {
   provider.proxy = true
   applyOverrides(provider, { ...deps, findContext: () => Provider.ctx })
   followRevocations(provider, deps.revocations)
+  provider.on('registration_create.success', (ctx) => {
+    ctx.body = describeRegistration(ctx.body as Record<string, unknown>)
+  })
   provider.use(async (ctx, next) => {
     bindInteraction(deps, ctx as KoaContextWithOIDC)
     await next()

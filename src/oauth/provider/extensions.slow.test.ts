@@ -173,6 +173,48 @@ describe('registration by the client itself', () => {
     expect((await register({ id_token_signed_response_alg: 'none' })).status).toBe(400)
   })
 
+  test('is told the settings that hold, and none that has no effect', async () => {
+    const more = {
+      ...{ default_max_age: 60, default_acr_values: ['aal2'], require_auth_time: true },
+      ...{ logo_uri: 'https://app.example.com/logo.png', client_uri: 'https://app.example.com', jwks: { keys: [] } },
+      ...{ contacts: ['a@example.com'], userinfo_signed_response_alg: 'HS256' },
+    }
+    const made = await (await register({ client_name: 'Told', scope: 'openid', ...more })).json()
+    const { client_id, client_id_issued_at, client_secret, client_secret_expires_at, ...told } = made
+    expect(told).toEqual({
+      ...{ client_name: 'Told', application_type: 'web', subject_type: 'public', scope: 'openid' },
+      ...{ redirect_uris: ['https://app.example.com/callback'], post_logout_redirect_uris: [] },
+      ...{ grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
+      ...{ id_token_signed_response_alg: 'RS256', dpop_bound_access_tokens: false },
+      ...{ require_pushed_authorization_requests: false, token_endpoint_auth_method: 'client_secret_basic' },
+      backchannel_logout_session_required: false,
+    })
+    expect([typeof client_id_issued_at, typeof client_secret, client_secret_expires_at]).toEqual([
+      'number',
+      'string',
+      0,
+    ])
+    expect((await fixture.app.admin('GET', `/api/v3/oauth/client/${client_id}/secret`)).body.data).toHaveLength(1)
+  })
+
+  test('has no secret as a public client, whatever algorithm it names', async () => {
+    const named = { token_endpoint_auth_method: 'none', userinfo_signed_response_alg: 'HS256' }
+    const made = await (await register(named)).json()
+    expect(made).not.toHaveProperty('client_secret')
+    const kept = await fixture.app.admin('GET', `/api/v3/oauth/client/${made.client_id}/secret`)
+    expect(kept.body.data).toEqual([])
+  })
+
+  test.each([
+    ['that turns the text behind it round', 'Bank \u202e'],
+    ['that isolates', '\u2067Bank'],
+    ['without anything visible', '\u00ad\u00ad'],
+    ['of zero-width spaces', '\u200b\u200b'],
+  ])('has no name %s', async (_, client_name) => {
+    const answer = await register({ client_name })
+    expect([answer.status, (await answer.json()).error]).toEqual([400, 'invalid_client_metadata'])
+  })
+
   test('cannot name itself first-party, nor take a redirect URI that an administrator could not', async () => {
     expect((await register({ first_party: true })).status).toBe(400)
     expect((await register({ redirect_uris: ['http://app.example.com/callback'] })).status).toBe(400)

@@ -172,21 +172,28 @@ export function isAllowedAddress(text: string, port: number, rules: CallbackRule
 
 /**
  * Parses `WEBHOOK_ALLOWED_PRIVATE_TARGETS` (docs/contract/webhooks.md#callback-guard): `host[:port]` or `CIDR[:port]`,
- * comma-separated, IPv6 in brackets (`[fd00::/8]:8443`). The empty text is the empty list. Throws an `Error` that names
- * the invalid entry.
+ * comma-separated, IPv6 in brackets (`[fd00::/8]:8443`). The empty text is the empty list. Throws an `Error` with the
+ * position of the invalid entry, never with its text: it may be a URL with a password.
  */
 export function parseAllowedTargets(text: string): AllowedTarget[] {
   if (text.trim() === '') return []
-  return text.split(',').map((entry) => readAllowedTarget(entry.trim()))
+  return text.split(',').map((entry, index) => {
+    const target = readAllowedTarget(entry.trim())
+    if (!target)
+      throw new Error(`must list ${TARGET_FORMS}, with no bits behind the prefix; entry ${index + 1} is none of these`)
+    return target
+  })
 }
 
-function readAllowedTarget(entry: string): AllowedTarget {
+const TARGET_FORMS = 'private targets: host, host:port, 10.0.0.0/8, 10.0.0.0/8:8443 or [fd00::/8]:8443'
+
+function readAllowedTarget(entry: string): AllowedTarget | undefined {
   const match = /^(?:\[([^\]]*)\](\/[0-9]+)?|([^:[\]]+))(?::([0-9]{1,5}))?$/.exec(entry)
   const port = match?.[4] === undefined ? undefined : Number(match[4])
-  if (match === null || port === 0 || (port ?? 0) > 65535) throw badTarget(entry)
+  if (match === null || port === 0 || (port ?? 0) > 65535) return undefined
   if (match[1] !== undefined) {
     const range = parseRange(match[1] + (match[2] ?? ''))
-    if (range?.family !== 6) throw badTarget(entry)
+    if (range?.family !== 6) return undefined
     return { kind: 'range', range, port }
   }
   const host = match[3]!.toLowerCase().replace(/\.$/, '')
@@ -194,14 +201,8 @@ function readAllowedTarget(entry: string): AllowedTarget {
   if (range !== undefined) return { kind: 'range', range, port }
   const labels = host.split('.')
   const isName = host.length <= 253 && labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label))
-  if (!isName || /^(?:[0-9]+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) throw badTarget(entry)
+  if (!isName || /^(?:[0-9]+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return undefined
   return { kind: 'host', host, port }
-}
-
-function badTarget(entry: string): Error {
-  return new Error(
-    `"${entry}" is not a private target; write host, host:port, 10.0.0.0/8, 10.0.0.0/8:8443 or [fd00::/8]:8443, with no bits behind the prefix`,
-  )
 }
 
 function refuse(code: CallbackUrlCode, message: string): CallbackRefusal {

@@ -133,6 +133,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     db,
     readDb: db,
     runExpensiveRead: (_reader, work) => work(),
+    shareChanges: (_changer, work) => work(),
     clock,
     authenticatePage: async () => undefined,
     authenticate: buildAuthenticate({

@@ -242,6 +242,7 @@ export async function buildPipelineServer(options: {
     db: options.db,
     readDb: options.db,
     runExpensiveRead: (_reader, work) => work(),
+    shareChanges: (_changer, work) => work(),
     clock,
     authenticatePage: async () => buildCaller(''),
     authenticate: async (authorization) => buildCaller(authorization?.replace(/^Bearer /, '') ?? ''),

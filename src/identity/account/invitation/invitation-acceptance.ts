@@ -1,6 +1,7 @@
 import type { AccountId, UserId } from '../../../base/id.ts'
 import { invalidField, Problem } from '../../../http/problem/problem.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
+import { checkShownName } from '../../../http/shape/shown-name.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import {
   type Grant,
@@ -51,7 +52,7 @@ const NEW_HOLDINGS: Holdings = { patterns: [], accountPatterns: MEMBER_PATTERNS,
 
 /**
  * Determines the accepting user, and hashes the password of a new one. Runs outside any transaction. An existing user
- * with the address must be signed in; another user cannot accept. Throws a 422 on `password`, for a valid link only,
+ * with the address must be signed in; another user cannot accept. Throws a 422 on `name` or `password`, for a valid link only,
  * and 409 for an API key.
  */
 export async function prepareAcceptance(
@@ -73,6 +74,7 @@ export async function prepareAcceptance(
   if (holder) return refuse(buildSignInFirst())
   if (password === undefined)
     throw invalidField('password', 'required', 'is required to accept without being signed in')
+  if (name !== null) checkShownName(name)
   return { kind: 'new', email, passwordHash: await hashFirstPassword(deps, { password, owner: { email, name } }) }
 }
 

@@ -163,6 +163,7 @@ describe('an invitation', () => {
     expect(await codeOf({})).toBe('required')
     expect(await codeOf({ password: 'password123' })).toBe('common')
     expect(await codeOf({ password: email })).toBe('personal')
+    expect(await codeOf({ password: PASSWORD, name: 'Support \u202e' })).toBe('unsafe_character')
     expect((await accept(token, { password: PASSWORD })).status).toBe(200)
   })
 

@@ -1,5 +1,6 @@
 import { isStorableText } from '../../../base/stored-text.ts'
 import { isEmailAddress } from '../../../http/shape/formats.ts'
+import { cleanShownName } from '../../../http/shape/shown-name.ts'
 import type { ProviderIdentity } from '../engine.ts'
 import type { ReadProfile } from './provider/provider-declaration.ts'
 
@@ -39,15 +40,10 @@ function readEmail(value: unknown): string | null {
   return typeof value === 'string' && isEmailAddress(value) ? value : null
 }
 
-/** A name as one line without control characters, cut to its limit; null for an empty result. */
+/** A name without the characters that no user may choose, cut to its limit; null for an empty result. */
 export function cleanName(value: unknown): string | null {
-  if (typeof value !== 'string') return null
-  const line = value
-    .toWellFormed()
-    .slice(0, URL_LIMIT)
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim()
-  return [...line].slice(0, NAME_LIMIT).join('').trim() || null
+  const line = typeof value === 'string' ? cleanShownName(value.slice(0, URL_LIMIT)) : null
+  return line === null ? null : cleanShownName([...line].slice(0, NAME_LIMIT).join(''))
 }
 
 function readHttpsUrl(value: unknown): string | null {

@@ -1,6 +1,7 @@
 import type { Texts } from '../../../base/language/texts.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
+import { findNameFault } from '../../../http/shape/shown-name.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { openFirstSession } from '../../account/invitation/first-session.ts'
 import {
@@ -35,11 +36,14 @@ type Refused = { problem: Problem; errors: FormError[] }
 /** An acceptance by form: refused for a field, or prepared. */
 type PreparedForm = Refused | { acceptance: Acceptance; prepared: PreparedAcceptance }
 
-/** A name is one line. */
+const NAME_FAULTS = { unsafe_character: 'profile.name-unsafe', blank: 'profile.name-blank' } as const
+
+/** The fault of a typed name, which may be empty. */
 export function checkName(texts: Texts, name: string): Refused | undefined {
-  if (!/\p{Cc}/u.test(name)) return undefined
-  const problem = new Problem('validation_failed', 'The name holds a control character.', { reason: 'name' })
-  return { problem, errors: [{ field: 'name', text: texts.say('invitation.name-line') }] }
+  const fault = name === '' ? undefined : findNameFault(name)
+  if (!fault) return undefined
+  const problem = new Problem('validation_failed', 'The name breaks a rule.', { reason: fault })
+  return { problem, errors: [{ field: 'name', text: texts.say(NAME_FAULTS[fault]) }] }
 }
 
 /** Shows the page again with the fault; for an expired link, the error. */

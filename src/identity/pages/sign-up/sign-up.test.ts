@@ -141,7 +141,9 @@ describe('the link of a sign-up', () => {
     expect(common.status).toBe(422)
     expect(common.body).toContain('The password is one of those that are guessed first')
     const name = await visitor.post('/auth/sign-up/confirm', { password: PASSWORD, name: 'a\nb' })
-    expect(name.body).toContain('<a href="#name">Write your name on one line</a>')
+    expect(name.body).toContain(
+      '<a href="#name">The name has a control, direction or invisible character. Remove it.</a>',
+    )
     expect((await visitor.post('/auth/sign-up/confirm', { password: PASSWORD })).status).toBe(303)
   })
 

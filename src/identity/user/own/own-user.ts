@@ -1,6 +1,7 @@
 import type { SessionId } from '../../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../../http/problem/problem.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
+import { checkShownName } from '../../../http/shape/shown-name.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ACCOUNT_ADMIN_ROLE } from '../../access/system-roles.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
@@ -23,20 +24,6 @@ export async function loadOwnUser(db: Database, { caller, now }: { caller: Calle
 }
 
 /**
- * Controls, line ends, and characters without a shape of their own that reorder or hide others: overrides and isolates
- * of direction, zero-width spaces, tags. The joiners of letters and emoji are none.
- */
-const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u
-const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u
-
-/** Checks a name chosen by its user, which others read beside their own texts. Throws a 422 on `name`. */
-function checkOwnName(name: string): void {
-  if (UNSAFE.test(name))
-    throw invalidField('name', 'unsafe_character', 'has a control, direction or invisible character. Remove it')
-  if (!VISIBLE.test(name)) throw invalidField('name', 'blank', 'has nothing visible. Write a letter or a digit')
-}
-
-/**
  * Changes the name of the caller (docs/contract/identity.md#own-profile). Returns the user before, and after unless it
  * is equal. Throws 409 for an API key, 422 for an unsafe name.
  */
@@ -45,7 +32,7 @@ export async function changeOwnName(
   { caller, name, now }: { caller: Caller; name: string | null; now: Date },
 ): Promise<{ before: UserWithRoles; after?: UserWithRoles }> {
   readOwnSession(caller)
-  if (name !== null) checkOwnName(name)
+  if (name !== null) checkShownName(name)
   const before = await loadManagedUser(db, caller.userId)
   if (name === before.name) return { before }
   const change = { name, now }
