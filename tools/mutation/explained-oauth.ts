@@ -70,6 +70,12 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only has the address of the service be parsed again',
   },
   {
+    path: 'src/oauth/provider/token-family/token-family.ts',
+    lineText: 'if (found && isSame(tokenFamily, members)) return tokenFamily',
+    change: 'found -> true',
+    reason: 'saves a comparison: a new family has no scopes yet',
+  },
+  {
     path: 'src/oauth/exchange/exchange.ts',
     lineText: 'isOwn: true,',
     change: 'true -> false',
