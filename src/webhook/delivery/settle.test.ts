@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import type { EndedAttempt } from './outcome.ts'
 import { settleAttempts } from './settle.ts'
 
@@ -39,6 +40,17 @@ test('a success that ends after a failure resets the count of failures, also whe
   const { recorded } = await settleAttempts(ledger.deps, database.db, [end(0, 302), end(1, 200)])
   expect(recorded.map((result) => result.isRecorded)).toEqual([true, true])
   expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+})
+
+test('a retry, and a success of a webhook without failures, are recorded while another locks the webhook', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, end } = fixture
+  const { recorded, heldBack } = await inTransaction(database.db, async (tx) => {
+    await tx.selectFrom('webhook').select('document_id').forUpdate().execute()
+    return settleAttempts(ledger.deps, database.db, [end(0, 503), end(1, 200)])
+  })
+  expect(recorded.map((result) => result.isRecorded)).toEqual([true, true])
+  expect(heldBack).toEqual([])
 })
 
 test('what a mail is to tell is noted in the transaction that counts the failure, and only where mails are sent', async () => {
