@@ -53,6 +53,34 @@ test('a retry, and a success of a webhook without failures, are recorded while a
   expect(heldBack).toEqual([])
 })
 
+test('a success of a webhook with failures is recorded once, behind the lock of the webhook', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, webhook, end } = fixture
+  await database.db.updateTable('webhook').set({ consecutive_failures: 3 }).execute()
+  const { recorded } = await settleAttempts(ledger.deps, database.db, [end(0, 200)])
+  expect(recorded.map((result) => result.isRecorded)).toEqual([true])
+  expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+})
+
+test('the events of what is recorded have its time, not that of what is held back', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, ids, end } = fixture
+  const other = await ledger.addWebhook()
+  const of = { webhook: other, id: ids[1]! }
+  await database.db.updateTable('webhook_dispatch_open').set({ webhook: other }).where('document_id', '=', of.id).execute()
+  await database.db.updateTable('webhook_dispatch_open').set({ attempts: 5 }).execute()
+  const failed = [0, 1].map((index) => ({ ...end(index, 503), attempt: 5, ...(index === 1 && of) }))
+  const { heldBack } = await inTransaction(database.db, async (tx) => {
+    await tx.selectFrom('webhook').select('document_id').where('document_id', '=', other).forUpdate().execute()
+    return settleAttempts(ledger.deps, database.db, failed)
+  })
+  expect(heldBack.map(({ id }) => id)).toEqual([of.id])
+  const events = database.db.selectFrom('event_occurrence').select(['resource_id', 'created_at'])
+  expect(await events.where('event', '=', 'webhook-dispatch.exhausted').execute()).toEqual([
+    { resource_id: ids[0], created_at: failed[0]!.endedAt },
+  ])
+})
+
 test('what a mail is to tell is noted in the transaction that counts the failure, and only where mails are sent', async () => {
   await using fixture = await openLedger()
   const { database, ledger, webhook, ids, end } = fixture
