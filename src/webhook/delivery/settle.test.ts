@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { type DispatchId, NIL_ID } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import type { EndedAttempt } from './outcome.ts'
 import { settleAttempts } from './settle.ts'
@@ -12,7 +13,7 @@ async function openLedger() {
   const ledger = buildLedger(database.db, clock)
   const webhook = await ledger.addWebhook()
   const leaseUntil = new Date(clock.now() + 30_000)
-  const ids = await ledger.addDispatches(webhook, { count: 2, leaseUntil, attempts: 1 })
+  const ids = await ledger.addDispatches(webhook, { count: 4, leaseUntil, attempts: 1 })
   const end = (index: number, statusCode: number): EndedAttempt => ({
     id: ids[index]!,
     fence: 1,
@@ -67,7 +68,11 @@ test('the events of what is recorded have its time, not that of what is held bac
   const { database, ledger, ids, end } = fixture
   const other = await ledger.addWebhook()
   const of = { webhook: other, id: ids[1]! }
-  await database.db.updateTable('webhook_dispatch_open').set({ webhook: other }).where('document_id', '=', of.id).execute()
+  await database.db
+    .updateTable('webhook_dispatch_open')
+    .set({ webhook: other })
+    .where('document_id', '=', of.id)
+    .execute()
   await database.db.updateTable('webhook_dispatch_open').set({ attempts: 5 }).execute()
   const failed = [0, 1].map((index) => ({ ...end(index, 503), attempt: 5, ...(index === 1 && of) }))
   const { heldBack } = await inTransaction(database.db, async (tx) => {
@@ -91,12 +96,13 @@ test('what a mail is to tell is noted in the transaction that counts the failure
        values (gen_random_uuid(), 'Acme', now(), now()) returning document_id`,
     )
   ).rows
-  const failures = async () => {
-    const values = [webhook, account.document_id]
-    const text = 'update webhook set is_global = false, account = $2, consecutive_failures = 14 where document_id = $1'
+  const failures = async (isGlobal = false) => {
+    const values = [webhook, account.document_id, isGlobal]
+    const text = 'update webhook set is_global = $3, account = $2, consecutive_failures = 14 where document_id = $1'
     await pool.query(text, values)
   }
-  const notices = async () => (await pool.query('select kind, dispatch from webhook_mail_notice')).rows
+  const columns = 'kind, account, dispatch, last_error, last_status_code'
+  const notices = async () => (await pool.query(`select ${columns} from webhook_mail_notice`)).rows
   const deps = { ...ledger.deps, canSendMail: true }
   await failures()
   const onRecording = () => {
@@ -108,5 +114,42 @@ test('what a mail is to tell is noted in the transaction that counts the failure
   expect(await notices()).toEqual([])
   await failures()
   await settleAttempts(deps, database.db, [end(1, 410)])
-  expect(await notices()).toEqual([{ kind: 'failing', dispatch: ids[1] }])
+  const told = { kind: 'failing', account: account.document_id, dispatch: ids[1] }
+  expect(await notices()).toEqual([{ ...told, last_error: 'http_4xx', last_status_code: 410 }])
+  await pool.query('update webhook_mail_notice set mailed_at = now()')
+  await settleAttempts(deps, database.db, [end(2, 204)])
+  const recovered = { ...told, kind: 'recovered', dispatch: ids[2] }
+  expect(await notices()).toEqual([{ ...recovered, last_error: null, last_status_code: 204 }])
+  await failures(true)
+  await settleAttempts(deps, database.db, [{ ...end(3, 0), attempt: 5, result: { errorClass: 'timeout' } }])
+  expect(await notices()).toContainEqual({
+    kind: 'failing',
+    account: NIL_ID,
+    dispatch: ids[3],
+    last_error: 'timeout',
+    last_status_code: null,
+  })
+})
+
+test('a batch that ends an incident and begins another tells of both, though the count is the same behind it', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, webhook, ids, end } = fixture
+  await ledger.addDispatches(webhook, { count: 7, leaseUntil: ledger.now(), attempts: 1 })
+  const open = await database.db.selectFrom('webhook_dispatch_open').select('document_id').execute()
+  await database.db.updateTable('webhook').set({ consecutive_failures: 10 }).execute()
+  const failed = open.filter(({ document_id: id }) => id !== ids[0])
+  const ended = [end(0, 200), ...failed.map(({ document_id: id }) => ({ ...end(1, 410), id: id as DispatchId }))]
+  const { notices } = await settleAttempts(ledger.deps, database.db, ended)
+  expect(notices.map(({ event }) => event)).toEqual(['webhook.recovered', 'webhook.failing'])
+  expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 10 })
+})
+
+test('what changes no count leaves the row of the webhook as it was', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, webhook, ids, end } = fixture
+  await database.db.updateTable('webhook').set({ deleted_at: ledger.now() }).execute()
+  const before = await ledger.readWebhook(webhook)
+  await settleAttempts(ledger.deps, database.db, [end(1, 503)])
+  expect(await ledger.readDispatch(ids[1]!)).toMatchObject({ status: 'cancelled' })
+  expect(await ledger.readWebhook(webhook)).toEqual(before)
 })
