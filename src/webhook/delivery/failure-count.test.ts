@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AUTO_DISABLE_AFTER_FAILURES, AUTO_DISABLE_REASON, type CountedEnd, countFailures, orderSteps } from './failure-count.ts'
+import {
+  AUTO_DISABLE_AFTER_FAILURES,
+  AUTO_DISABLE_REASON,
+  type CountedEnd,
+  countFailures,
+  orderSteps,
+} from './failure-count.ts'
 
 type Step = 'reset' | 'add' | 'keep'
 
