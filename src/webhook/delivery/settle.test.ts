@@ -141,7 +141,28 @@ test('a batch that ends an incident and begins another tells of both, though the
   const ended = [end(0, 200), ...failed.map(({ document_id: id }) => ({ ...end(1, 410), id: id as DispatchId }))]
   const { notices } = await settleAttempts(ledger.deps, database.db, ended)
   expect(notices.map(({ event }) => event)).toEqual(['webhook.recovered', 'webhook.failing'])
-  expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 10 })
+  expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 10, updated_at: ended[1]!.endedAt })
+  const told = await database.db
+    .selectFrom('event_occurrence')
+    .select('event')
+    .where('resource_id', '=', webhook)
+    .execute()
+  expect(told.map(({ event }) => event).toSorted()).toEqual(['webhook.failing', 'webhook.recovered'])
+  const all = await database.db.selectFrom('event_occurrence').select('event').distinct().execute()
+  expect(all.map(({ event }) => event)).not.toContain('webhook-dispatch.exhausted')
+})
+
+test('a batch with a notice of a failing webhook tells of nothing but that its webhook is disabled', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, end } = fixture
+  const { db } = database
+  const failTwice = async (failures: number, indexes: readonly [number, number]) => {
+    await db.updateTable('webhook').set({ consecutive_failures: failures }).execute()
+    const ended = [{ ...end(indexes[0], 410), event: 'webhook.failing' }, end(indexes[1], 410)]
+    return (await settleAttempts(ledger.deps, db, ended)).notices.map(({ event }) => event)
+  }
+  expect(await failTwice(8, [0, 1])).toEqual([])
+  expect(await failTwice(18, [2, 3])).toEqual(['webhook.auto-disable'])
 })
 
 test('what changes no count leaves the row of the webhook as it was', async () => {
