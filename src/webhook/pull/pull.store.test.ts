@@ -134,6 +134,15 @@ test('a lease is extended under its fence while it lasts, never shortened, and n
   expect(await extend({ now: 1, until: 99_000 }, 3_600, 1, [])).toEqual([])
 })
 
+test('a lease is extended while another transaction changes other rows of the webhook', async () => {
+  await lease(2)
+  const bounds = { now: later(1), until: later(70_000), totalSeconds: 3_600 }
+  await inTransaction(db, async (tx) => {
+    await tx.updateTable('webhook_dispatch_open').set({ attempts: 2 }).where('document_id', '=', due[1]!).execute()
+    expect(await extendLeases(db, [{ id: due[0]!, fence: 1 }], bounds)).toHaveLength(1)
+  })
+})
+
 test('leases are extended in the order of their ids', async () => {
   await lease(3)
   const [least, greatest] = [due[0]!, due[2]!].toSorted() as [DispatchId, DispatchId]
