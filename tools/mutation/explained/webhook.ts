@@ -59,6 +59,15 @@ export const EXPLAINED_OF_RESULTS = listExplained({
       ],
     ],
   ],
+  'src/webhook/pull/receipt.ts': [
+    [
+      'no receipt has the fence between that of a lease and that of the next one',
+      [
+        'row.leasedUntil === null && row.lastError === RETURNED.errorClass && row.fence - fence === (row.isEnded ? 0 : 1),',
+        'row.leasedUntil === null -> true',
+      ],
+    ],
+  ],
   'src/webhook/pull/pull.store.ts': [
     [
       'only for the types: the statement returns one row always',
