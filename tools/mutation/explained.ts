@@ -1,3 +1,4 @@
+import { EXPLAINED_OF_CARRIAGE } from './explained/carriage.ts'
 import { EXPLAINED_OF_RESULTS } from './explained/webhook.ts'
 import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
 import { EXPLAINED_OF_IDENTITY } from './explained-identity.ts'
@@ -21,6 +22,7 @@ export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_IDENTITY,
   ...EXPLAINED_OF_WEBHOOK,
   ...EXPLAINED_OF_RESULTS,
+  ...EXPLAINED_OF_CARRIAGE,
   {
     path: 'src/identity/connection/entry/entry.ts',
     lineText:

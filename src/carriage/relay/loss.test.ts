@@ -19,7 +19,9 @@ test('a log that has all that is known of it, or of which nothing was confirmed,
   expect(decideLoss(known(), LOG, ALL)).toBeUndefined()
   expect(decideLoss(known({ incarnation: null }), LOG, NONE)).toBeUndefined()
   // Without an own message the confirmed end alone is compared.
-  expect(decideLoss(known({ ownSequence: null, ownEvent: null }), LOG, NONE)).toBeUndefined()
+  const none = { ownSequence: null, ownEvent: null }
+  expect(decideLoss(known(none), LOG, NONE)).toBeUndefined()
+  expect(decideLoss(known({ ...none, sequence: 0 }), { ...LOG, sequence: 0, firstSequence: 0 }, NONE)).toBeUndefined()
 })
 
 test('a log of another incarnation was replaced', () => {
