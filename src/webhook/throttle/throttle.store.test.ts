@@ -149,6 +149,24 @@ describe('a webhook with a limit a second', () => {
     expect(await t.readThrottle()).toEqual([])
   })
 
+  test.each([{ is_actived: false }, { deleted_at: new Date(0) }])(
+    'rests with its webhook, for any worker: %j',
+    async (change) => {
+      await using t = await openLedger()
+      const webhook = await t.ledger.addWebhook({ maxPerSecond: 1 })
+      await t.ledger.addDispatches(webhook, { count: 3 })
+      expect(await t.claim()).toHaveLength(1)
+      await t.db.updateTable('webhook').set(change).execute()
+      await t.db
+        .updateTable('webhook_queue')
+        .set({ visit_at: t.later(0), visitor: null })
+        .execute()
+      expect(await t.claim()).toEqual([])
+      const heads = await t.db.selectFrom('webhook_queue').select(['is_held', 'visitor', 'free_at']).execute()
+      expect(heads).toEqual([{ is_held: true, visitor: null, free_at: null }])
+    },
+  )
+
   test('leaves an attempt that found no slot for the next claim', async () => {
     await using t = await openLedger()
     await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 40 }), { count: 9 })
