@@ -45,6 +45,12 @@ test('the last message of a database that an account came from is compared as we
   // The end that was confirmed there is not known: a short log is no loss of it.
   const short = { ...LOG, sequence: 4, firstSequence: 6 }
   expect(decideLoss(known({ ...adopted, incarnation: null }), short, NONE)).toBeUndefined()
+  // A cell that has confirmed nothing yet.
+  expect(
+    decideLoss(known({ ...adopted, incarnation: null }), LOG, { own: undefined, adopted: { id: 'other' } }),
+  ).toEqual({
+    ...{ loss: 'behind', isCertain: true, isAdopted: true },
+  })
   expect(decideLoss(known(adopted), LOG, { ...ALL, adopted: undefined })).toEqual({ ...doubtful, isAdopted: true })
   const other = { ...known(adopted), adoptedIncarnation: 'b' }
   const replaced = { loss: 'replaced', isCertain: true, isAdopted: true }

@@ -2,6 +2,22 @@ import { listExplained } from './explain.ts'
 
 /** Survivors of `src/carriage`. */
 export const EXPLAINED_OF_CARRIAGE = listExplained({
+  'src/carriage/intake/intake-decision.ts': [
+    [
+      'only for the types: no account has the id null, and no instant is before undefined',
+      [
+        'const own = event.account === null ? undefined : given.own?.get(event.account)',
+        'event.account === null -> false',
+      ],
+      ['if (event.createdAt < given.oldest || (own && event.createdAt < own)) decision.tooOld += 1', 'own -> true'],
+    ],
+    [
+      'only costs a search, which finds the same header, or none',
+      ['if (found !== undefined) return found', 'found !== undefined -> false'],
+      ['return name === undefined ? undefined : headers[name]', 'name === undefined -> false'],
+    ],
+    ['of two equal positions either does', ['return numberOf(one) >= numberOf(two) ? one : two', '>= -> >']],
+  ],
   'src/carriage/relay/loss.ts': [
     [
       'only for the types: undefined is sorted behind all others',

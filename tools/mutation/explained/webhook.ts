@@ -68,6 +68,10 @@ export const EXPLAINED_OF_RESULTS = listExplained({
       ],
     ],
   ],
+  'src/webhook/ledger/replay.store.ts': [
+    ['only looks once more for a row that is not there', ['for (let look = 0; look < LOOKS; look += 1) {', '< -> <=']],
+    ['saves a statement that changes no row', ['if (ids.length === 0) return', 'ids.length === 0 -> false']],
+  ],
   'src/webhook/pull/pull.store.ts': [
     [
       'only for the types: the statement returns one row always',
