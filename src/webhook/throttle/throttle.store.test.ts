@@ -118,6 +118,16 @@ describe('a webhook with a limit a second', () => {
     expect((await t.claim()).map(({ group }) => group)).toEqual([plain, plain, plain])
   })
 
+  test('counts its own attempts alone, and leaves a webhook without a limit to any worker', async () => {
+    await using t = await openLedger()
+    const [limited, other] = [await t.ledger.addWebhook({ maxPerSecond: 5 }), await t.ledger.addWebhook()]
+    for (const webhook of [limited, other]) await t.ledger.addDispatches(webhook, { count: 3 })
+    expect(await t.claim({ perGroup: 2 })).toHaveLength(3)
+    expect(await t.readThrottle()).toMatchObject([{ webhook: limited, counts: [1] }])
+    const heads = await t.db.selectFrom('webhook_queue').select(['visitor']).where('webhook', '=', other).execute()
+    expect(heads).toEqual([{ visitor: null }])
+  })
+
   test('counts no attempt, no failure and no time for the rows that wait', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ maxPerSecond: 1 })
@@ -156,14 +166,15 @@ describe('a webhook with a limit a second', () => {
       const webhook = await t.ledger.addWebhook({ maxPerSecond: 1 })
       await t.ledger.addDispatches(webhook, { count: 3 })
       expect(await t.claim()).toHaveLength(1)
+      const heads = () => t.db.selectFrom('webhook_queue').select(['is_held', 'visitor', 'free_at']).execute()
+      expect(await heads()).toEqual([{ is_held: false, visitor: 'worker-a', free_at: t.later(1_000) }])
       await t.db.updateTable('webhook').set(change).execute()
       await t.db
         .updateTable('webhook_queue')
         .set({ visit_at: t.later(0), visitor: null })
         .execute()
       expect(await t.claim()).toEqual([])
-      const heads = await t.db.selectFrom('webhook_queue').select(['is_held', 'visitor', 'free_at']).execute()
-      expect(heads).toEqual([{ is_held: true, visitor: null, free_at: null }])
+      expect(await heads()).toEqual([{ is_held: true, visitor: null, free_at: null }])
     },
   )
 
