@@ -1,6 +1,4 @@
 import { expect, test } from 'vitest'
-import type { EventId } from '../../base/id.ts'
-import { decideAdopted } from './adopted.store.ts'
 import { decideEventLogFacts, decideEventLogHealth } from './log-facts.ts'
 import type { OutboxFacts } from './outbox.store.ts'
 
@@ -29,26 +27,4 @@ test('the log is degraded from 60 seconds of waiting on, while events are publis
   expect(judge({ loss: 'behind', lossAt: NOW })).toEqual(['operational', null])
   // An event of a process whose clock is ahead.
   expect(decideEventLogFacts({ ...WELL, oldestAt: ago(-5_000) }, NOW).oldest_waiting_s).toBe(0)
-})
-
-const NONE = { adoptedIncarnation: null, adoptedSequence: null, adoptedEvent: null }
-
-test('a move gives on what its source appended, and what that was given, as far as both are of one log', () => {
-  const end = {
-    incarnation: 'a',
-    sequence: 9,
-    ownSequence: 5,
-    ownEvent: 'o' as EventId,
-    isRepublishing: false,
-    ...NONE,
-  }
-  const given = { adoptedIncarnation: 'a', adoptedSequence: 7, adoptedEvent: 'x' as EventId }
-  const unknown = { adoptedIncarnation: '-', adoptedSequence: null, adoptedEvent: null }
-  expect(decideAdopted(end)).toEqual({ adoptedIncarnation: 'a', adoptedSequence: 5, adoptedEvent: 'o' })
-  expect(decideAdopted({ ...end, ...given })).toMatchObject(given)
-  expect(decideAdopted({ ...end, ...given, ownSequence: 8 })).toMatchObject({ adoptedSequence: 8, adoptedEvent: 'o' })
-  expect(decideAdopted({ ...end, ownSequence: null, ownEvent: null })).toBeUndefined()
-  expect(decideAdopted({ ...end, ...given, ownSequence: null, ownEvent: null })).toMatchObject(given)
-  expect(decideAdopted({ ...end, ...given, incarnation: 'b' })).toEqual(unknown)
-  expect(decideAdopted({ ...end, isRepublishing: true })).toEqual(unknown)
 })
