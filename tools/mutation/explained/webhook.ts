@@ -2,6 +2,15 @@ import { listExplained } from './explain.ts'
 
 /** Survivors of results, failure counts and pulls of webhooks. */
 export const EXPLAINED_OF_RESULTS = listExplained({
+  'src/webhook/delivery/claim.store.ts': [
+    [
+      'the first part has the earlier time of the webhooks that this worker may visit now',
+      [
+        `(select visit_at + \${LATE_VISIT} from webhook_queue where visitor <> $workerId and not is_held`,
+        'visitor <> $workerId -> true',
+      ],
+    ],
+  ],
   'src/webhook/delivery/settle.store.ts': [
     [
       'the same statement writes that row again, and PostgreSQL runs the part behind first: a changed row is not deleted',
