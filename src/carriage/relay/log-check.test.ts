@@ -48,6 +48,9 @@ test('the last own event at the end of the log is found, among those of others, 
   await others(1)
   await append('no id of an event', `${randomUUID()}0`, `x${randomUUID()}`)
   expect(await find()).toEqual(at(2))
+  expect(await find({ ownAt: at(3) })).toEqual(at(2))
+  await record([6])
+  expect(await find()).toEqual(at(6))
 })
 
 test('the end is the last 250 messages; before them is looked behind the last own message alone', async () => {
@@ -88,7 +91,7 @@ test('messages up to the last one of a database that an account came from say no
   await others(1)
   expect(await find({ adoptedSequence: 1 })).toEqual(at(2))
   expect(await find({ adoptedSequence: 2 })).toBeUndefined()
-  expect(await find({ adoptedSequence: 3 })).toBeUndefined()
+  for (const sequence of [3, 9]) expect(await find({ adoptedSequence: sequence })).toBeUndefined()
   log.expire(1)
   expect(await find({ adoptedSequence: 0 })).toEqual(at(2))
 })

@@ -5,6 +5,7 @@ import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import { claimDispatches, findNextDueAt } from '../delivery/claim.store.ts'
 import { deleteOldThrottles } from './throttle.store.ts'
 
@@ -298,6 +299,11 @@ describe('counts that are over', () => {
     t.clock.advance(60_001)
     await t.ledger.addDispatches(fresh)
     await t.claim()
+    expect(await deleteOldThrottles(t.db, t.later(-60_001), 10)).toBe(0)
+    await inTransaction(t.db, async (tx) => {
+      await tx.selectFrom('webhook_throttle').select('webhook').forUpdate().execute()
+      expect(await deleteOldThrottles(t.db, t.later(-60_000), 10)).toBe(0)
+    })
     expect(await deleteOldThrottles(t.db, t.later(-60_000), 10)).toBe(1)
     expect(await t.readThrottle()).toMatchObject([{ webhook: fresh }])
     expect(await deleteOldThrottles(t.db, t.later(-60_000), 10)).toBe(0)

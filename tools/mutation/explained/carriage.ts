@@ -18,6 +18,24 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
     ],
     ['of two equal positions either does', ['return numberOf(one) >= numberOf(two) ? one : two', '>= -> >']],
   ],
+  'src/carriage/relay/log-check.ts': [
+    ['saves a read of nothing', ['if (before >= last) return undefined', '>= -> >']],
+    [
+      'only reads more than is looked at',
+      ['const entries = await log.read({ from: { incarnation, sequence: before }, limit: last - before })', '- -> +'],
+    ],
+    [
+      'only for the types: no event has the id undefined',
+      ['return found === undefined ? undefined : own.get(found)', 'found === undefined -> false'],
+    ],
+  ],
+  'src/carriage/relay/adopted.store.ts': [
+    ['the table has one row at most', ["from event_log where name = 'events'`)", "name = 'events' -> true"]],
+    [
+      'only for the types: a log with an own message has an incarnation',
+      ['const hasOwn = incarnation !== null && ownSequence !== null', 'incarnation !== null -> true'],
+    ],
+  ],
   'src/carriage/relay/loss.ts': [
     [
       'only for the types: undefined is sorted behind all others',

@@ -68,6 +68,28 @@ export const EXPLAINED_OF_RESULTS = listExplained({
       ],
     ],
   ],
+  'src/webhook/delivery/outcome.ts': [
+    [
+      'only for the types: undefined is no status',
+      [
+        "const isGone = 'statusCode' in input.result && input.result.statusCode === GONE",
+        "'statusCode' in input.result -> true",
+      ],
+    ],
+  ],
+  'src/webhook/delivery/recorded-end.store.ts': [
+    [
+      'only looks for what ended behind deliveries that count for nothing',
+      [
+        "const counted = recorded.filter(({ failureCount }) => failureCount !== 'keep')",
+        ".filter(({ failureCount }) => failureCount !== 'keep') -> (nothing)",
+      ],
+    ],
+    [
+      'saves a statement that finds nothing',
+      ['if (counted.length === 0) return new Map()', 'counted.length === 0 -> false'],
+    ],
+  ],
   'src/webhook/pull/receipt.ts': [
     [
       'no receipt has the fence between that of a lease and that of the next one',
