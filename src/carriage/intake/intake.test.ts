@@ -271,3 +271,63 @@ test('a log that is away is waited for, and the failure is told once', async () 
   expect(await under.events()).toEqual([id])
   expect(under.told.lines.at(-1)).toBe('events of other databases are taken in again')
 })
+
+test('an idle intake renews its right every five seconds, and sees what changed meanwhile', async () => {
+  await using under = await buildIntakeUnderTest()
+  const { pool, intake } = under
+  const lease = async () => {
+    const { rows } = await pool.query('select extract(epoch from lease_until) as until from log_intake')
+    return rows[0].until as string
+  }
+  await under.append(under.message())
+  expect(await under.settle()).toBe(100)
+  const first = await lease()
+  under.passMs(4_999)
+  expect([await intake.round(), await lease()]).toEqual([100, first])
+  under.passMs(1)
+  expect(await intake.round()).toBe(100)
+  const second = await lease()
+  expect(Number(second)).toBeGreaterThan(Number(first))
+  expect([await intake.round(), await lease()]).toEqual([100, second])
+  // A move asks for an earlier instant.
+  await readAgain(under.db, new Date(0))
+  under.passMs(5_000)
+  expect(await intake.round()).toBe(0)
+  expect(await under.settle()).toBe(100)
+  expect(await under.facts()).toMatchObject({ readSince: null })
+  await pool.query(`update log_intake set runner = 'intake-2', lease_until = now() + interval '1 minute'`)
+  under.passMs(5_000)
+  expect([await intake.round(), await intake.round()]).toEqual([0, 1_000])
+})
+
+test('a log that refuses is connected to anew, one that does not answer is asked again, and a fault is that of a log alone', async () => {
+  await using under = await buildIntakeUnderTest()
+  const faults: Error[] = []
+  let closed = 0
+  const log: EventLog = {
+    ...under.log,
+    read: async (query) => {
+      const fault = faults.shift()
+      if (fault) throw fault
+      return under.log.read(query)
+    },
+    close: async () => {
+      closed += 1
+    },
+  }
+  const intake = under.build('intake-1', log)
+  await under.settle(intake)
+  expect([under.told.opened, closed]).toEqual([1, 0])
+  for (const [fault, opened] of [
+    [new LogError('refused', 'The server refuses the user.'), 2],
+    [new LogError('unreachable', 'No answer.'), 2],
+    [Object.assign(new Error('another error'), { code: 'expired' }), 2],
+  ] as const) {
+    faults.push(fault)
+    expect(await under.settle(intake)).toBe(1_000)
+    expect(await under.facts()).toMatchObject({ runner: null })
+    expect(await under.settle(intake)).toBe(100)
+    expect([under.told.opened, closed]).toEqual([opened, opened - 1])
+  }
+  expect(under.told).toMatchObject({ failed: 3, faults: [] })
+})

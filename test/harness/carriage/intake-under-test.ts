@@ -28,7 +28,15 @@ export async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
   await beginIntake(db, new Date(clock.now()))
   let monotonicMs = 0
   const own: { account: AccountId; before: Date }[] = []
-  const told = { taken: 0, edgeReads: 0, failed: 0, faults: [] as string[], lines: [] as string[], queued: 0 }
+  const told = {
+    taken: 0,
+    edgeReads: 0,
+    failed: 0,
+    faults: [] as string[],
+    lines: [] as string[],
+    queued: 0,
+    opened: 0,
+  }
   const logger = pino({ level: 'info' }, { write: (line) => void told.lines.push(JSON.parse(line).msg) })
   const build = (runnerId: string, to: EventLog = log) =>
     buildIntake({
@@ -37,7 +45,11 @@ export async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
         told.edgeReads += 1
         return { own, longer: [] }
       },
-      ...{ open: async () => to, unseal: seals.open, isPassedOver: (type) => type === 'webhook.test' },
+      open: async () => {
+        told.opened += 1
+        return to
+      },
+      ...{ unseal: seals.open, isPassedOver: (type) => type === 'webhook.test' },
       onTaken: (count) => {
         told.taken += count
       },
