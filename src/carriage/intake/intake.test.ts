@@ -8,7 +8,7 @@ import {
   seals,
 } from '../../../test/harness/carriage/intake-under-test.ts'
 import { buildCarriedSeal, CARRIED_HEADER } from '../log/carried-event.ts'
-import { type EventLog, LogError } from '../log/log.ts'
+import { type EventLog, fingerprintOf, LogError } from '../log/log.ts'
 import { readAgain } from './intake.store.ts'
 
 const same = (one: readonly string[], two: readonly string[]) => expect(one.toSorted()).toEqual(two.toSorted())
@@ -44,6 +44,7 @@ test('an event that is there already is not queued again', async () => {
   await under.settle()
   expect(await under.events()).toEqual([first.id])
   expect(await under.queue()).toEqual([])
+  expect(under.told).toMatchObject({ taken: 1, queued: 1 })
 })
 
 test('home takes in the events of cells that a global webhook subscribes to', async () => {
@@ -230,6 +231,7 @@ test('a process at a time takes in; another goes on when its lease has ended, an
   await under.append(under.message())
   await under.settle()
   expect(await second.round()).toBe(1_000)
+  expect(under.told.failed).toBe(0)
   await under.pool.query(`update log_intake set lease_until = now() - interval '1 second'`)
   const [id] = await under.append(under.message())
   await under.settle(second)
@@ -330,4 +332,45 @@ test('a log that refuses is connected to anew, one that does not answer is asked
     expect([under.told.opened, closed]).toEqual([opened, opened - 1])
   }
   expect(under.told).toMatchObject({ failed: 3, faults: [] })
+})
+
+test('the position has the time and the fingerprint of its message, also of a log with nothing to take in', async () => {
+  await using under = await buildIntakeUnderTest()
+  expect(await under.settle()).toBe(100)
+  expect(await under.facts()).toMatchObject({ sequence: 0, storedAt: null, fingerprint: null, readSince: null })
+  const isAtLast = async () => {
+    const last = under.log.entries().at(-1)!
+    const at = { sequence: last.sequence, storedAt: last.storedAt, fingerprint: fingerprintOf(last), readSince: null }
+    expect(await under.facts()).toMatchObject(at)
+  }
+  for (let count = 0; count < 2; count += 1) {
+    under.passMs(1_000)
+    await under.append(under.message())
+    expect(await under.settle()).toBe(100)
+    await isAtLast()
+  }
+  await under.pool.query('update log_intake set read_since = $1', [new Date(under.clock.now() + 1)])
+  under.passMs(5_000)
+  expect(await under.settle()).toBe(100)
+  await isAtLast()
+  expect(under.told).toMatchObject({ failed: 0, faults: [] })
+})
+
+test('a cell waits for the reference rows that an event needs', async () => {
+  await using under = await buildIntakeUnderTest()
+  const arrive = (position: string) =>
+    under.pool.query(
+      `create or replace function reference_position() returns pg_lsn language sql as $$ select '${position}'::pg_lsn $$`,
+    )
+  const [first] = await under.append(under.message({ reference: '2/A' }))
+  expect([await under.settle(), await under.events()]).toEqual([50, []])
+  await arrive('2/9')
+  expect([await under.settle(), await under.events()]).toEqual([50, []])
+  await arrive('2/A')
+  expect([await under.settle(), await under.events()]).toEqual([100, [first]])
+  // What arrived stays.
+  await arrive('0/1')
+  await under.append(under.message({ reference: '1/F' }))
+  expect(await under.settle()).toBe(100)
+  expect(await under.events()).toHaveLength(2)
 })

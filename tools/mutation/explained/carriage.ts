@@ -18,6 +18,22 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
     ],
     ['of two equal positions either does', ['return numberOf(one) >= numberOf(two) ? one : two', '>= -> >']],
   ],
+  'src/carriage/intake/intake.ts': [
+    [
+      'only for the types: the log is read behind a lease alone, whose state is known',
+      ['if (fault && seen) {', 'seen -> true'],
+    ],
+    ['the check of the next round ends it as well', ['suspicion.end()', 'suspicion.end() -> ;']],
+    [
+      'only renews the lease once sooner',
+      ['renewedAtMs = deps.monotonicMs()', 'renewedAtMs = deps.monotonicMs() -> ;'],
+    ],
+    [
+      'adds nothing to the number of events that were taken in',
+      ['if (taken > 0) deps.onTaken(taken)', 'taken > 0 -> true'],
+      ['if (taken > 0) deps.onTaken(taken)', '> -> >='],
+    ],
+  ],
   'src/carriage/relay/log-check.ts': [
     ['saves a read of nothing', ['if (before >= last) return undefined', '>= -> >']],
     [
