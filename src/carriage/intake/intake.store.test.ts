@@ -73,9 +73,11 @@ test('the position moves with the events, from the one that was read, by who has
   await begin()
   const before = await findIntakeFacts(db)
   const moved = { isLeased: true, taken: 0, readSince: null }
+  await pool.query(`update log_intake set lease_until = now() - interval '1 second'`)
   expect(await take()).toEqual(moved)
   const facts = await findIntakeFacts(db)
-  expect(facts).toMatchObject({ incarnation: 'a', sequence: 5, storedAt: at(5), fingerprint: 'five', readSince: null })
+  const place = { incarnation: 'a', sequence: 5, storedAt: at(5), fingerprint: 'five' }
+  expect(facts).toMatchObject({ ...place, readSince: null, runner: 'one' })
   expect(facts!.takenAt > before!.takenAt).toBe(true)
   const seen: IntakeState = { ...NEVER_READ, incarnation: 'a', sequence: 5, readSince: null }
   const to = { incarnation: 'a', sequence: 6 }

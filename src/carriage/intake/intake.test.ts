@@ -114,10 +114,10 @@ test('events that are older than their account is kept are passed over, and no r
   await under.settle()
   expect(under.told).toMatchObject({ taken: 1, edgeReads: 0 })
   under.own.push({ account: HERE, before: new Date(under.clock.now() - 2 * dayMs) })
-  const [old, kept] = [aged(2 * dayMs + 1), aged(2 * dayMs)]
-  await under.append(old, kept)
+  const [old, kept, fresh] = [aged(2 * dayMs + 1), aged(2 * dayMs), aged(0)]
+  await under.append(old, kept, fresh)
   await under.settle()
-  expect(await under.events()).toEqual([kept.id, young.id])
+  expect(await under.events()).toEqual([kept.id, young.id, fresh.id])
   expect(under.told.edgeReads).toBeGreaterThan(0)
   expect(under.told.lines).toHaveLength(1)
 })
@@ -332,6 +332,57 @@ test('a log that refuses is connected to anew, one that does not answer is asked
     expect([under.told.opened, closed]).toEqual([opened, opened - 1])
   }
   expect(under.told).toMatchObject({ failed: 3, faults: [] })
+  const lines = ['events of other databases are not taken in', 'events of other databases are taken in again']
+  expect(under.told.lines).toEqual([...lines, ...lines, ...lines].map((line) => expect.stringContaining(line)))
+})
+
+test('an intake that is stopped gives its right back and ends its connection, also one that it was making', async () => {
+  await using under = await buildIntakeUnderTest()
+  let closed = 0
+  const log: EventLog = {
+    ...under.log,
+    close: async () => {
+      closed += 1
+    },
+  }
+  const rests: number[] = []
+  const resting = under.build('intake-1', log, {
+    rest: async (ms) => {
+      rests.push(ms)
+      if (rests.length === 3) resting.stop()
+    },
+  })
+  await resting.run()
+  expect(rests).toEqual([100, 100, 100])
+  expect([closed, (await under.facts())?.runner]).toEqual([1, null])
+  const connecting = under.build('intake-2', log, {
+    open: async () => {
+      connecting.stop()
+      return log
+    },
+  })
+  await connecting.run()
+  expect([closed, (await under.facts())?.runner]).toEqual([2, null])
+})
+
+test('a stop ends the wait for an answer of the log', async () => {
+  await using under = await buildIntakeUnderTest()
+  const answer = Promise.withResolvers<never>()
+  const waiting = Promise.withResolvers<void>()
+  const log: EventLog = {
+    ...under.log,
+    read: () => {
+      waiting.resolve()
+      return answer.promise
+    },
+    close: async () => answer.reject(new LogError('unreachable', 'The connection was closed.')),
+  }
+  const intake = under.build('intake-1', log)
+  const running = intake.run()
+  await waiting.promise
+  intake.stop()
+  await running
+  expect((await under.facts())?.runner).toBeNull()
 })
 
 test('the position has the time and the fingerprint of its message, also of a log with nothing to take in', async () => {

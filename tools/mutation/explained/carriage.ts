@@ -2,6 +2,44 @@ import { listExplained } from './explain.ts'
 
 /** Survivors of `src/carriage`. */
 export const EXPLAINED_OF_CARRIAGE = listExplained({
+  'src/carriage/intake/intake.store.ts': [
+    [
+      'the table has one row at most',
+      ...[
+        `\`update log_intake set \${LEASE} where name = 'events' and \${MAY_LEASE} returning \${STATE}\`,`,
+        "`update log_intake set runner = null, lease_until = null where name = 'events' and runner = $runner`,",
+        `where name = 'events' and \${MAY_LEASE} and incarnation is not distinct from $seenIncarnation`,
+        "where name = 'events' and runner = $runner`)",
+        "`update log_intake set read_since = least(read_since, $since) where name = 'events'`,",
+        "`update log_intake set fault = null, fault_at = null, missing_since = null where name = 'events'`,",
+        "from log_intake where name = 'events'`)",
+      ].map((lineText) => [lineText, "name = 'events' -> true"] as const),
+    ],
+    [
+      'a lease is of nobody without a process, whenever it ends',
+      [
+        "`update log_intake set runner = null, lease_until = null where name = 'events' and runner = $runner`,",
+        ', lease_until = null -> (nothing)',
+      ],
+    ],
+    [
+      'null is equal to no account; the condition saves a look',
+      ['const OF_ACCOUNTS = `x.account is not null and exists (', 'x.account is not null -> true'],
+    ],
+    [
+      'only the very instant at which a lease ends by the clock of the database',
+      [
+        `select \${STATE}, case when lease_until > clock_timestamp() then runner end as runner, taken_at as "takenAt", fault,`,
+        '> -> >=',
+      ],
+    ],
+  ],
+  'src/carriage/relay/own-event.store.ts': [
+    [
+      'only reads more: each row is kept by its own id',
+      ['where o.document_id = x.id offset 0', 'o.document_id = x.id -> true'],
+    ],
+  ],
   'src/carriage/intake/intake-decision.ts': [
     [
       'only for the types: no account has the id null, and no instant is before undefined',
@@ -27,6 +65,15 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
     [
       'only renews the lease once sooner',
       ['renewedAtMs = deps.monotonicMs()', 'renewedAtMs = deps.monotonicMs() -> ;'],
+    ],
+    [
+      'with a lease there is no longer pause than this one',
+      ['if (isFailing && state && wait <= POLL_MS) {', 'wait <= POLL_MS -> true'],
+    ],
+    [
+      'a pause of 0 ms only lets others run',
+      ['if (wait > 0) await rest(wait, stopping.signal)', 'wait > 0 -> true'],
+      ['if (wait > 0) await rest(wait, stopping.signal)', '> -> >='],
     ],
     [
       'adds nothing to the number of events that were taken in',
