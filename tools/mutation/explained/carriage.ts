@@ -71,11 +71,6 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
       ['if (isFailing && state && wait <= POLL_MS) {', 'wait <= POLL_MS -> true'],
     ],
     [
-      'a pause of 0 ms only lets others run',
-      ['if (wait > 0) await rest(wait, stopping.signal)', 'wait > 0 -> true'],
-      ['if (wait > 0) await rest(wait, stopping.signal)', '> -> >='],
-    ],
-    [
       'adds nothing to the number of events that were taken in',
       ['if (taken > 0) deps.onTaken(taken)', 'taken > 0 -> true'],
       ['if (taken > 0) deps.onTaken(taken)', '> -> >='],
@@ -97,6 +92,12 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
     [
       'only for the types: a log with an own message has an incarnation',
       ['const hasOwn = incarnation !== null && ownSequence !== null', 'incarnation !== null -> true'],
+    ],
+  ],
+  'src/carriage/relay/relay.ts': [
+    [
+      'a batch that was refused is not at the end of the log, which is looked at before it counts as stored',
+      ['context.unanswered = undefined', 'context.unanswered = undefined -> ;'],
     ],
   ],
   'src/carriage/relay/loss.ts': [
