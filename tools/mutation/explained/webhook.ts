@@ -103,6 +103,14 @@ export const EXPLAINED_OF_RESULTS = listExplained({
     ['only looks once more for a row that is not there', ['for (let look = 0; look < LOOKS; look += 1) {', '< -> <=']],
     ['saves a statement that changes no row', ['if (ids.length === 0) return', 'ids.length === 0 -> false']],
   ],
+  'src/webhook/pull/pull-waits.ts': [
+    [
+      'the loop ends a look later as well: behind its pause it asks for both again',
+      ...['waiters.size > 0 -> true', '> -> >=', '!stopping.signal.aborted -> true'].map(
+        (change) => ['while (waiters.size > 0 && !stopping.signal.aborted) {', change] as const,
+      ),
+    ],
+  ],
   'src/webhook/pull/pull.store.ts': [
     [
       'only for the types: the statement returns one row always',
