@@ -29,7 +29,7 @@ test('a log that refuses, or answers without a leader, is connected to anew; eac
   const { under, state, log } = open
   const relay = under.build('relay-1', log)
   for (const [fault, isConnected, closed] of [
-    [new LogError('refused', 'The server refuses the user.'), true, 1],
+    [new LogError('refused', 'The server refuses the user.'), false, 1],
     [UNREACHABLE, true, 2],
     [UNREACHABLE, false, 2],
     [Object.assign(new Error('another error'), { code: 'conflict' }), true, 2],
