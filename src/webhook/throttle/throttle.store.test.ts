@@ -123,6 +123,7 @@ describe('a webhook with a limit a second', () => {
     await using t = await openLedger()
     const [limited, other] = [await t.ledger.addWebhook({ maxPerSecond: 5 }), await t.ledger.addWebhook()]
     for (const webhook of [limited, other]) await t.ledger.addDispatches(webhook, { count: 3 })
+    t.clock.advance(1)
     expect(await t.claim({ perGroup: 2 })).toHaveLength(3)
     expect(await t.readThrottle()).toMatchObject([{ webhook: limited, counts: [1] }])
     const heads = await t.db.selectFrom('webhook_queue').select(['visitor']).where('webhook', '=', other).execute()

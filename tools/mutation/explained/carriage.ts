@@ -90,6 +90,17 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
   'src/carriage/relay/adopted.store.ts': [
     ['the table has one row at most', ["from event_log where name = 'events'`)", "name = 'events' -> true"]],
     [
+      'two messages at one place of one log are the same',
+      [
+        'adopted_event = case when adopted_incarnation is not null and adopted_sequence > $adoptedSequence::float8::bigint',
+        '> -> >=',
+      ],
+      [
+        'adopted_sequence = case when adopted_incarnation is not null and adopted_sequence > $adoptedSequence',
+        '> -> >=',
+      ],
+    ],
+    [
       'only for the types: a log with an own message has an incarnation',
       ['const hasOwn = incarnation !== null && ownSequence !== null', 'incarnation !== null -> true'],
     ],
@@ -98,6 +109,13 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
     [
       'a batch that was refused is not at the end of the log, which is looked at before it counts as stored',
       ['context.unanswered = undefined', 'context.unanswered = undefined -> ;'],
+    ],
+    [
+      'saves a statement that confirms nothing',
+      [
+        'if (!standing || standing.republication || standing.confirmed.length === 0) return',
+        'standing.confirmed.length === 0 -> false',
+      ],
     ],
   ],
   'src/carriage/relay/loss.ts': [
