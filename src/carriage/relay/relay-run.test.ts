@@ -92,10 +92,11 @@ test('a pause ends with an event or a stop', async () => {
   const relay = under.build('relay-1', log, {
     rest: async (ms, signal) => {
       if (ms !== 200) return
-      const before = signal?.aborted
+      const isOver = () => signal?.aborted === true
+      const wasOver = isOver()
       if (pauses.length < 3) relay.notify()
       else relay.stop()
-      pauses.push(before === false && signal?.aborted === true)
+      pauses.push(!wasOver && isOver())
     },
   })
   await relay.run()
