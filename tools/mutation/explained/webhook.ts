@@ -103,6 +103,15 @@ export const EXPLAINED_OF_RESULTS = listExplained({
     ['only looks once more for a row that is not there', ['for (let look = 0; look < LOOKS; look += 1) {', '< -> <=']],
     ['saves a statement that changes no row', ['if (ids.length === 0) return', 'ids.length === 0 -> false']],
   ],
+  'src/webhook/replay/replay-job.ts': [
+    [
+      'only for the types: a group has a row at least',
+      [
+        '.map(([webhook, rows]) => ({ webhook, isActive: rows[0]?.isWebhookActive ?? false, ...sumOf(rows) }))',
+        'false -> true',
+      ],
+    ],
+  ],
   'src/webhook/pull/pull-waits.ts': [
     [
       'the loop ends a look later as well: behind its pause it asks for both again',
