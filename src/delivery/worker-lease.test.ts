@@ -75,7 +75,7 @@ describe('the lease of a worker', () => {
     expect(await a.renew()).toEqual([])
     t.clock.advance(1)
     expect(await a.renew()).toEqual(['b'])
-    expect(a.hasPeers()).toBe(false)
+    expect([a.hasPeers(), a.gone()]).toEqual([false, ['b']])
     // A pause, not an end: it is there again with its next renewal.
     await b.renew()
     expect(await a.renew()).toEqual([])
@@ -191,6 +191,23 @@ describe('the lock of a worker', () => {
     expect(await a.renew()).toEqual(['b'])
   })
 
+  test('counts the 2 s by a clock that nobody sets', async () => {
+    await using t = await openLeases()
+    let monotonicMs = 0
+    const time = {
+      ...{ monotonicMs: () => monotonicMs, stepAgeMs: () => LEASE_MS, verdict: () => 'trusted', observe: () => {} },
+    } as unknown as DatabaseClock
+    const a = buildWorkerLease({ db: t.db, clock: t.clock, time, workerId: 'a', hasLock: () => false })
+    const dropLock = await t.holdLock('b')
+    await t.join('b', { isHeld: true }).renew()
+    await dropLock()
+    await a.renew()
+    t.clock.advance(LOCK_LOST_MS)
+    expect(await a.renew()).toEqual([])
+    monotonicMs += LOCK_LOST_MS
+    expect(await a.renew()).toEqual(['b'])
+  })
+
   test('is none where the worker believes in a connection that the server has ended', async () => {
     await using t = await openLeases()
     const b = t.join('b', { isHeld: true })
@@ -247,12 +264,13 @@ describe('workers that come and go', () => {
     await using t = await openLeases()
     await t.join('gone').renew()
     t.clock.advance(LEASE_MS)
-    const renewAfter = (stepAgeMs: number) => {
-      const time = { monotonicMs: t.clock.now, stepAgeMs: () => stepAgeMs, verdict: () => 'trusted', observe: () => {} }
+    const renewAfter = (stepAgeMs: number, verdict = 'trusted') => {
+      const time = { monotonicMs: t.clock.now, stepAgeMs: () => stepAgeMs, verdict: () => verdict, observe: () => {} }
       const rest = { db: t.db, clock: t.clock, time: time as unknown as DatabaseClock }
       return buildWorkerLease({ ...rest, workerId: 'a', hasLock: () => false }).renew()
     }
     expect([await renewAfter(LEASE_MS - 1), await renewAfter(LEASE_MS)]).toEqual([[], ['gone']])
+    expect(await renewAfter(LEASE_MS, 'distrusted')).toEqual([])
   })
 
   test('look twice as they join, each time behind their own row, and once with each renewal after', async () => {

@@ -56,6 +56,7 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     'src/delivery/routing/routing.store.ts',
     ['src/webhook/delivery/fan-out.test.ts', 'src/event/recording/publication-batch.test.ts'],
   ],
+  ['src/webhook/delivery/claim.store.ts', ['src/webhook/throttle/throttle.store.test.ts']],
   ['src/webhook/delivery/claimed-work.ts', ['src/webhook/delivery/routing.store.test.ts']],
   [
     'src/webhook/delivery/routing.store.ts',

@@ -1,3 +1,5 @@
+import { EXPLAINED_OF_CARRIAGE } from './explained/carriage.ts'
+import { EXPLAINED_OF_RESULTS } from './explained/webhook.ts'
 import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
 import { EXPLAINED_OF_IDENTITY } from './explained-identity.ts'
 import { EXPLAINED_OF_OAUTH } from './explained-oauth.ts'
@@ -19,6 +21,8 @@ export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_OAUTH,
   ...EXPLAINED_OF_IDENTITY,
   ...EXPLAINED_OF_WEBHOOK,
+  ...EXPLAINED_OF_RESULTS,
+  ...EXPLAINED_OF_CARRIAGE,
   {
     path: 'src/identity/connection/entry/entry.ts',
     lineText:

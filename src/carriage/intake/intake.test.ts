@@ -8,7 +8,7 @@ import {
   seals,
 } from '../../../test/harness/carriage/intake-under-test.ts'
 import { buildCarriedSeal, CARRIED_HEADER } from '../log/carried-event.ts'
-import { type EventLog, LogError } from '../log/log.ts'
+import { type EventLog, fingerprintOf, LogError } from '../log/log.ts'
 import { readAgain } from './intake.store.ts'
 
 const same = (one: readonly string[], two: readonly string[]) => expect(one.toSorted()).toEqual(two.toSorted())
@@ -44,6 +44,7 @@ test('an event that is there already is not queued again', async () => {
   await under.settle()
   expect(await under.events()).toEqual([first.id])
   expect(await under.queue()).toEqual([])
+  expect(under.told).toMatchObject({ taken: 1, queued: 1 })
 })
 
 test('home takes in the events of cells that a global webhook subscribes to', async () => {
@@ -113,10 +114,10 @@ test('events that are older than their account is kept are passed over, and no r
   await under.settle()
   expect(under.told).toMatchObject({ taken: 1, edgeReads: 0 })
   under.own.push({ account: HERE, before: new Date(under.clock.now() - 2 * dayMs) })
-  const [old, kept] = [aged(2 * dayMs + 1), aged(2 * dayMs)]
-  await under.append(old, kept)
+  const [old, kept, fresh] = [aged(2 * dayMs + 1), aged(2 * dayMs), aged(0)]
+  await under.append(old, kept, fresh)
   await under.settle()
-  expect(await under.events()).toEqual([kept.id, young.id])
+  expect(await under.events()).toEqual([kept.id, young.id, fresh.id])
   expect(under.told.edgeReads).toBeGreaterThan(0)
   expect(under.told.lines).toHaveLength(1)
 })
@@ -230,6 +231,7 @@ test('a process at a time takes in; another goes on when its lease has ended, an
   await under.append(under.message())
   await under.settle()
   expect(await second.round()).toBe(1_000)
+  expect(under.told.failed).toBe(0)
   await under.pool.query(`update log_intake set lease_until = now() - interval '1 second'`)
   const [id] = await under.append(under.message())
   await under.settle(second)
@@ -270,4 +272,156 @@ test('a log that is away is waited for, and the failure is told once', async () 
   await under.settle()
   expect(await under.events()).toEqual([id])
   expect(under.told.lines.at(-1)).toBe('events of other databases are taken in again')
+})
+
+test('an idle intake renews its right every five seconds, and sees what changed meanwhile', async () => {
+  await using under = await buildIntakeUnderTest()
+  const { pool, intake } = under
+  const lease = async () => {
+    const { rows } = await pool.query('select extract(epoch from lease_until) as until from log_intake')
+    return rows[0].until as string
+  }
+  await under.append(under.message())
+  expect(await under.settle()).toBe(100)
+  const first = await lease()
+  under.passMs(4_999)
+  expect([await intake.round(), await lease()]).toEqual([100, first])
+  under.passMs(1)
+  expect(await intake.round()).toBe(100)
+  const second = await lease()
+  expect(Number(second)).toBeGreaterThan(Number(first))
+  expect([await intake.round(), await lease()]).toEqual([100, second])
+  // A move asks for an earlier instant.
+  await readAgain(under.db, new Date(0))
+  under.passMs(5_000)
+  expect(await intake.round()).toBe(0)
+  expect(await under.settle()).toBe(100)
+  expect(await under.facts()).toMatchObject({ readSince: null })
+  await pool.query(`update log_intake set runner = 'intake-2', lease_until = now() + interval '1 minute'`)
+  under.passMs(5_000)
+  expect([await intake.round(), await intake.round()]).toEqual([0, 1_000])
+})
+
+test('a log that refuses is connected to anew, one that does not answer is asked again, and a fault is that of a log alone', async () => {
+  await using under = await buildIntakeUnderTest()
+  const faults: Error[] = []
+  let closed = 0
+  const log: EventLog = {
+    ...under.log,
+    read: async (query) => {
+      const fault = faults.shift()
+      if (fault) throw fault
+      return under.log.read(query)
+    },
+    close: async () => {
+      closed += 1
+    },
+  }
+  const intake = under.build('intake-1', log)
+  await under.settle(intake)
+  expect([under.told.opened, closed]).toEqual([1, 0])
+  for (const [fault, opened] of [
+    [new LogError('refused', 'The server refuses the user.'), 2],
+    [new LogError('unreachable', 'No answer.'), 2],
+    [Object.assign(new Error('another error'), { code: 'expired' }), 2],
+  ] as const) {
+    faults.push(fault)
+    expect(await under.settle(intake)).toBe(1_000)
+    expect(await under.facts()).toMatchObject({ runner: null })
+    expect(await under.settle(intake)).toBe(100)
+    expect([under.told.opened, closed]).toEqual([opened, opened - 1])
+  }
+  expect(under.told).toMatchObject({ failed: 3, faults: [] })
+  const lines = ['events of other databases are not taken in', 'events of other databases are taken in again']
+  expect(under.told.lines).toEqual([...lines, ...lines, ...lines].map((line) => expect.stringContaining(line)))
+})
+
+test('an intake that is stopped gives its right back and ends its connection, also one that it was making', async () => {
+  await using under = await buildIntakeUnderTest()
+  let closed = 0
+  const log: EventLog = {
+    ...under.log,
+    close: async () => {
+      closed += 1
+    },
+  }
+  const rests: number[] = []
+  const resting = under.build('intake-1', log, {
+    rest: async (ms) => {
+      rests.push(ms)
+      if (rests.length === 3) resting.stop()
+    },
+  })
+  await resting.run()
+  expect(rests).toEqual([100, 100, 100])
+  expect([closed, (await under.facts())?.runner]).toEqual([1, null])
+  const connecting = under.build('intake-2', log, {
+    open: async () => {
+      connecting.stop()
+      return log
+    },
+  })
+  await connecting.run()
+  expect([closed, (await under.facts())?.runner]).toEqual([2, null])
+})
+
+test('a stop ends the wait for an answer of the log', async () => {
+  await using under = await buildIntakeUnderTest()
+  const answer = Promise.withResolvers<never>()
+  const waiting = Promise.withResolvers<void>()
+  const log: EventLog = {
+    ...under.log,
+    read: () => {
+      waiting.resolve()
+      return answer.promise
+    },
+    close: async () => answer.reject(new LogError('unreachable', 'The connection was closed.')),
+  }
+  const intake = under.build('intake-1', log)
+  const running = intake.run()
+  await waiting.promise
+  intake.stop()
+  await running
+  expect((await under.facts())?.runner).toBeNull()
+})
+
+test('the position has the time and the fingerprint of its message, also of a log with nothing to take in', async () => {
+  await using under = await buildIntakeUnderTest()
+  expect(await under.settle()).toBe(100)
+  expect(await under.facts()).toMatchObject({ sequence: 0, storedAt: null, fingerprint: null, readSince: null })
+  const isAtLast = async () => {
+    const last = under.log.entries().at(-1)!
+    const at = { sequence: last.sequence, storedAt: last.storedAt, fingerprint: fingerprintOf(last), readSince: null }
+    expect(await under.facts()).toMatchObject(at)
+  }
+  for (let count = 0; count < 2; count += 1) {
+    under.passMs(1_000)
+    await under.append(under.message())
+    expect(await under.settle()).toBe(100)
+    await isAtLast()
+  }
+  await under.pool.query('update log_intake set read_since = $1', [new Date(under.clock.now() + 1)])
+  under.passMs(5_000)
+  expect(await under.settle()).toBe(100)
+  await isAtLast()
+  expect(under.told).toMatchObject({ failed: 0, faults: [] })
+})
+
+test('a cell waits for the reference rows that an event needs', async () => {
+  await using under = await buildIntakeUnderTest()
+  const arrive = (position: string) =>
+    under.pool.query(
+      `create or replace function reference_position() returns pg_lsn language sql as $$ select '${position}'::pg_lsn $$`,
+    )
+  const [first] = await under.append(under.message({ reference: '2/A' }))
+  expect([await under.settle(), await under.events()]).toEqual([50, []])
+  await arrive('2/9')
+  expect([await under.settle(), await under.events()]).toEqual([50, []])
+  await arrive('2/A')
+  expect([await under.settle(), await under.events()]).toEqual([100, [first]])
+  // What arrived stays.
+  await arrive('0/1')
+  await under.append(under.message({ reference: '1/F' }))
+  expect(await under.settle()).toBe(100)
+  expect(await under.events()).toHaveLength(2)
 })

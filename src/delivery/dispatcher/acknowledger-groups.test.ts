@@ -116,6 +116,18 @@ test('a slow statement holds back its own groups alone, and what came of them fo
   expect(t.acknowledger.settled()).toBeUndefined()
 })
 
+test('a group that is recorded by a slow statement goes on while others of it wait for a lock', async () => {
+  const t = openAcknowledger()
+  await t.add('a1', 'b1')
+  await t.pass(COLLECT_MS)
+  await t.pass(SLOW_MS)
+  await t.add('a2', 'b2')
+  t.sent[0]!.end(['b1'])
+  await mutex()
+  await t.pass(COLLECT_MS)
+  expect(t.ids()).toEqual(['a1 b1', 'a2'])
+})
+
 test('two slow statements run beside another one at most', async () => {
   const t = openAcknowledger()
   for (const id of ['a1', 'b1', 'c1', 'd1']) {

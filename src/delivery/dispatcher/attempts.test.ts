@@ -1,22 +1,29 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import type { Claim, Work } from '../policy.ts'
 import { buildAttempts } from './attempts.ts'
 import { buildLanes } from './lanes.ts'
 
-/** Attempts that end at once; `refuse` has the database refuse their results. */
-function open(refuse: boolean) {
+/** Attempts that end at once; `refuse` has the database refuse their results, until `gate` it does not answer. */
+function open(refuse: boolean, { gate, fault }: { gate?: Promise<void>; fault?: OwnFault } = {}) {
   const clock = buildManualClock()
   const seen = { refused: 0, ended: 0 }
+  const database = { refuse }
   const attempts = buildAttempts<Work, Claim, undefined>({
     ...{ clock, lanes: buildLanes(4), logger: pino({ level: 'silent' }) },
     policy: {
       ...{ name: 'test', concurrency: 4, perGroup: 4, onSettled: () => {}, listHeldBack: () => [] },
-      attempt: async (work: Work) => work,
+      attempt: async (work: Work) => {
+        if (fault) throw fault
+        return work
+      },
       queue: {
+        release: () => gate,
         settle: async () => {
-          if (refuse) throw Object.assign(new Error('no text'), { code: '22021' })
+          await gate
+          if (database.refuse) throw Object.assign(new Error('no text'), { code: '22021' })
         },
       },
     },
@@ -27,7 +34,7 @@ function open(refuse: boolean) {
       seen.ended += 1
     },
   } as unknown as Parameters<typeof buildAttempts<Work, Claim, undefined>>[0])
-  return { clock, seen, attempts }
+  return { clock, seen, database, attempts }
 }
 const WORK = { id: 'one', group: 'a', fence: 1 } as Work
 
@@ -40,7 +47,7 @@ test('a claim is held until its result is recorded', async () => {
 })
 
 test('a claim whose result the database refuses is held for 20 s more, in which its attempt may be repeated', async () => {
-  const { clock, attempts, seen } = open(true)
+  const { clock, attempts, seen, database } = open(true)
   attempts.start([WORK])
   await attempts.allRecorded()
   expect([attempts.heldClaims().size, seen]).toEqual([1, { refused: 1, ended: 1 }])
@@ -49,4 +56,24 @@ test('a claim whose result the database refuses is held for 20 s more, in which 
   expect(attempts.heldClaims().size).toBe(1)
   clock.advance(1)
   await expect.poll(() => attempts.heldClaims().size).toBe(0)
+  database.refuse = false
+  attempts.start([WORK])
+  await attempts.allRecorded()
+  expect(attempts.heldClaims().size).toBe(0)
+})
+
+test.each([
+  ['its result is recorded', undefined],
+  ['its claim is given back', new OwnFault('EMFILE')],
+])('a stop, and who asks for all, wait for an attempt until %s', async (_name, fault) => {
+  const gate = Promise.withResolvers<void>()
+  const { attempts } = open(false, { gate: gate.promise, ...(fault && { fault }) })
+  attempts.start([WORK])
+  const over: string[] = []
+  const both = [attempts.allRecorded().then(() => over.push('all')), attempts.stop().then(() => over.push('stop'))]
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
+  expect(over).toEqual([])
+  gate.resolve()
+  await Promise.all(both)
+  expect(attempts.heldClaims().size).toBe(0)
 })

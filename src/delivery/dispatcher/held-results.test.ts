@@ -8,13 +8,16 @@ import { buildHeldResults, RECORD_RETRY_MS, type Result } from './held-results.t
 const resultOf = (group: string, id: string): Result<Claim> => ({ group, ended: { id, fence: 1 } as Claim })
 const idsOf = (results: readonly Result<Claim>[]) => results.map(({ ended }) => ended.id)
 
-function open() {
+/** Records all, but throws these errors before. */
+function open(...errors: Error[]) {
   const clock = buildManualClock()
   const seen = { recorded: [] as string[][], freed: [] as string[], recovered: [] as string[] }
   const held = buildHeldResults<Claim>({
     ...{ clock, logger: pino({ level: 'silent' }) },
     record: async (batch) => {
       seen.recorded.push(idsOf(batch))
+      const error = errors.shift()
+      if (error) throw error
       return []
     },
     recover: async (batch) => {
@@ -67,4 +70,19 @@ test('what the database refuses is handed on, and its group rejoins the others',
   held.take(resultOf('a', '2'))
   await settle()
   expect(seen).toEqual({ recorded: [], freed: ['2'], recovered: ['1'] })
+})
+
+test('results that wait for a lock once more are tried again, and what the database refuses then is handed on', async () => {
+  const { held, seen, settle } = open(Object.assign(new Error('lock timeout'), { code: '55P03' }), new Error('refused'))
+  held.hold([resultOf('a', '1')], Promise.resolve([resultOf('a', '1')]))
+  held.take(resultOf('a', '2'))
+  await settle()
+  expect(seen).toEqual({
+    recorded: [
+      ['1', '2'],
+      ['1', '2'],
+    ],
+    freed: [],
+    recovered: ['1', '2'],
+  })
 })

@@ -115,6 +115,9 @@ describe('claiming: what is due', () => {
       await t.ledger.addDispatches(webhook)
       await t.ledger.addDispatches(webhook, { isTest: true })
     }
+    const [pulled] = await t.ledger.addDispatches(inactive, { isTest: true })
+    const kept = { kept_until: t.later(MINUTE_MS) }
+    await t.db.updateTable('webhook_dispatch_open').set(kept).where('document_id', '=', pulled!).execute()
     expect((await t.claim()).map((claim) => claim.id)).toEqual([test])
   })
 
@@ -393,6 +396,14 @@ describe('the heads of the queue', () => {
         [more, { visitAt: t.later(0), isHeld: false }],
       ]),
     )
+  })
+
+  test('leave it with the last row that waits, also behind its time', async () => {
+    await using t = await openLedger()
+    await t.ledger.addDispatches(await t.ledger.addWebhook())
+    t.clock.advance(1)
+    expect(await t.claim()).toHaveLength(1)
+    expect(await t.ledger.readHeads()).toEqual(new Map())
   })
 
   test('keep their place while no slot is left for them, and go behind the others when they are served', async () => {

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AUTO_DISABLE_AFTER_FAILURES, AUTO_DISABLE_REASON, countFailures } from './failure-count.ts'
+import {
+  AUTO_DISABLE_AFTER_FAILURES,
+  AUTO_DISABLE_REASON,
+  type CountedEnd,
+  countFailures,
+  orderSteps,
+} from './failure-count.ts'
 
 type Step = 'reset' | 'add' | 'keep'
 
@@ -133,4 +139,13 @@ describe('countFailures', () => {
       }),
     )
   })
+})
+
+test('what was recorded sooner counts by its end: a failure before a success adds nothing, one of the same instant does', () => {
+  const at = (ms: number) => new Date(ms)
+  const end = (ms: number, failureCount: CountedEnd['failureCount']) => ({ endedAt: at(ms), failureCount })
+  const ended = [end(4, 'reset'), end(3, 'add'), end(2, 'add'), end(1, 'add'), end(5, 'keep'), end(0, 'keep')]
+  const earlier = { lastSuccessAt: at(2), failuresAt: [3, 4, 5, 6].map(at) }
+  expect(orderSteps(ended, earlier)).toEqual(['keep', 'keep', 'add', 'add', { left: 2 }, 'keep'])
+  expect(orderSteps([end(1, 'add')], { lastSuccessAt: null, failuresAt: [] })).toEqual(['add'])
 })

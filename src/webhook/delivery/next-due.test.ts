@@ -84,4 +84,26 @@ describe('findNextDueAt', () => {
     await t.ledger.addDispatches(inactive, { dueAt: t.later(8), isTest: true })
     expect(await findNextDueAt(t.db)).toEqual(t.later(5))
   })
+
+  test('comes 200 ms later for a webhook of another worker, and not for one that rests or is at its cap', async () => {
+    await using t = await openLedger()
+    const [held, full, free] = [await t.ledger.addWebhook(), await t.ledger.addWebhook(), await t.ledger.addWebhook()]
+    for (const [ms, webhook] of [held, full, free].entries())
+      await t.ledger.addDispatches(webhook, { dueAt: t.later(ms + 1) })
+    await t.db.updateTable('webhook_queue').set({ visitor: 'worker-b' }).execute()
+    await t.db.updateTable('webhook_queue').set({ is_held: true }).where('webhook', '=', held).execute()
+    const room = { ...roomBeside(full), workerId: 'worker-a' }
+    expect(await findNextDueAt(t.db, room)).toEqual(t.later(203))
+    expect(await findNextDueAt(t.db, { ...room, workerId: 'worker-b' })).toEqual(t.later(3))
+  })
+
+  test('is not that of the test of an inactive webhook that is pulled', async () => {
+    await using t = await openLedger()
+    await t.ledger.addDispatches(await t.ledger.addWebhook({ isActived: false }), { isTest: true })
+    await t.db
+      .updateTable('webhook_dispatch_open')
+      .set({ kept_until: t.later(60_000) })
+      .execute()
+    expect(await findNextDueAt(t.db)).toBeNull()
+  })
 })

@@ -216,6 +216,12 @@ describe('decideOutcome: interruptions and deletions', () => {
     },
   )
 
+  test('makes a delivery that was given back due again at once, by a failed attempt', () => {
+    const result = { errorClass: 'returned' } as const
+    expect(decide({ result })).toMatchObject({ status: 'retrying', lastError: 'returned', nextAttemptAt: ENDED_AT })
+    expect(decide({ result, attempts: 5 })).toMatchObject({ status: 'exhausted', failureCount: 'add' })
+  })
+
   test('never makes a sixth scheduled POST, even when the fifth was interrupted', () => {
     expect(decide({ result, attempts: 5 })).toMatchObject({ status: 'exhausted', nextAttemptAt: null })
   })

@@ -163,7 +163,7 @@ async function updateFailureCounts(
     const steps = orderSteps(own.map(toRecordedEnd), earlier.get(webhook.id) ?? NOTHING_EARLIER)
     const decision = countFailures(webhook, steps)
     const { consecutiveFailures, disable } = decision
-    if (consecutiveFailures === webhook.consecutiveFailures && !disable) continue
+    if (consecutiveFailures === webhook.consecutiveFailures && decision.notices.length === 0) continue
     const now = latestEnd(own.map(({ attempt }) => attempt))
     const disabled = disable ? { isActived: false, disabledAt: now, disabledReason: AUTO_DISABLE_REASON } : {}
     await updateWebhook(tx, webhook.id, { consecutiveFailures, ...disabled }, now)

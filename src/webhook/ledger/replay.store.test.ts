@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
@@ -114,6 +115,45 @@ test('a replay of rows that are pulled renews their expiry, and makes no claim v
   }
 })
 
+test('a replay changes the rows asked for alone, and none that is posted now', async () => {
+  const webhook = await ledger.addWebhook()
+  const [ended, otherEnded] = (await ledger.addDispatches(webhook, { count: 2, status: 'failed', attempts: 1 })) as [
+    DispatchId,
+    DispatchId,
+  ]
+  const [waiting, otherWaiting] = await ledger.addDispatches(webhook, { count: 2, dueAt: later(90_000) })
+  const [posted] = await ledger.addDispatches(webhook, { leaseUntil: later(9), attempts: 1 })
+  await database.pool.query(
+    `update webhook_dispatch_ended set fence = 5, worker = 'worker-b', last_attempt_at = ended_at, last_duration_ms = 5 where document_id = $1`,
+    [ended],
+  )
+  await db.updateTable('webhook_queue').set({ is_held: true }).where('webhook', '=', webhook).execute()
+  const read = async (...ids: (DispatchId | undefined)[]) => Promise.all(ids.map((id) => ledger.readDispatch(id!)))
+  const before = await read(otherEnded, otherWaiting, posted)
+  clock.advance(500)
+  await scheduleReplays(db, [ended, waiting!, posted!], { job: null, workerId: WORKER, now: later(0) })
+  expect(await read(otherEnded, otherWaiting, posted)).toEqual(before)
+  expect(await read(ended, waiting)).toMatchObject([
+    { status: 'retrying', next_attempt_at: later(0), delivered_at: null, fence: 6 },
+    { status: 'retrying', next_attempt_at: later(0), delivered_at: null, fence: 0 },
+  ])
+  expect((await ledger.readHeads()).get(webhook)).toEqual({ visitAt: later(0), isHeld: false })
+  const attempts = db.selectFrom('webhook_attempt').select(['dispatch', 'worker', 'timings'])
+  const log = await attempts.where('dispatch', 'in', [ended, waiting!, posted!]).execute()
+  expect(log).toEqual([{ dispatch: ended, worker: 'worker-b', timings: null }])
+})
+
+test('a replay leaves a row alone that is claimed while it waits for it', async () => {
+  const [id] = (await ledger.addDispatches(await ledger.addWebhook())) as [DispatchId]
+  const claimed = { next_attempt_at: null, lease_owner: 'worker-b', fence: 1 }
+  await whileHeld(
+    db,
+    (tx) => tx.updateTable('webhook_dispatch_open').set(claimed).where('document_id', '=', id).execute(),
+    () => replay(id),
+  )
+  expect(await ledger.readDispatch(id)).toMatchObject({ ...claimed, status: 'pending', attempt_trigger: 'schedule' })
+})
+
 describe('the facts for a replay', () => {
   const factsOf = async (id: DispatchId) => {
     const facts = (await listReplayFacts(db, [id])).get(id)!
@@ -126,6 +166,7 @@ describe('the facts for a replay', () => {
   }
 
   test('tell a row that waits from one that is posted now, and from one whose replay waits', async () => {
+    await ledger.addWebhook({ isActived: false })
     const webhook = await ledger.addWebhook()
     const [id] = (await ledger.addDispatches(webhook, { status: 'retrying', attempts: 1 })) as [DispatchId]
     const facts = { webhook, status: 'retrying', isWebhookActive: true, hasEvent: true }
@@ -135,6 +176,8 @@ describe('the facts for a replay', () => {
     const [other] = (await ledger.addDispatches(webhook, { status: 'retrying', dueAt: later(9) })) as [DispatchId]
     await replay(other)
     expect(await factsOf(other)).toEqual({ ...facts, isInFlight: false, isReplayWaiting: true })
+    const [posted] = (await ledger.addDispatches(webhook, { leaseUntil: later(9) })) as [DispatchId]
+    expect(await factsOf(posted)).toEqual({ ...facts, status: 'pending', isInFlight: true, isReplayWaiting: false })
     const [ended] = (await ledger.addDispatches(webhook, { status: 'failed', trigger: 'replay' })) as [DispatchId]
     expect(await factsOf(ended)).toEqual({ ...facts, status: 'failed', isInFlight: false, isReplayWaiting: false })
   })
@@ -144,7 +187,7 @@ describe('the facts for a replay', () => {
     ['a deleted webhook', { isDeleted: true }],
   ])('tell of %s, and of an event that is gone', async (_name, row) => {
     const webhook = await ledger.addWebhook(row)
-    const [id] = (await ledger.addDispatches(webhook, { status: 'failed' })) as [DispatchId]
+    const [id] = (await ledger.addDispatches(webhook, { count: 2, status: 'failed' })) as [DispatchId]
     expect(await factsOf(id)).toMatchObject({ isWebhookActive: false, hasEvent: true })
     const { event_id: event } = await ledger.readDispatch(id)
     await database.pool.query('delete from event_occurrence where document_id = $1', [event])
@@ -160,11 +203,24 @@ describe('the facts for a replay', () => {
     expect([...(await listReplayFacts(db, [first, second])).keys()].toSorted()).toEqual([first, second].toSorted())
     const free = await inTransaction(db, async (tx) => {
       await lockReplayable(tx, first)
+      expect((await listReplayFacts(db, [first, second])).size).toBe(2)
       return inTransaction(db, async (other) => [
         ...(await listReplayFacts(other, [first, second], { lock: true })).keys(),
       ])
     })
     expect(free).toEqual([second])
+    expect(await lockReplayable(db, randomUUID())).toBeUndefined()
+  })
+
+  test('to be locked are of accounts that are here alone', async () => {
+    const account = await ledger.addAccount()
+    const [id] = (await ledger.addDispatches(await ledger.addWebhook({ account }), { status: 'failed' })) as [
+      DispatchId,
+    ]
+    const isLocked = async () => (await listReplayFacts(db, [id], { lock: true })).has(id)
+    expect(await isLocked()).toBe(true)
+    await database.pool.query(`insert into account_fence (account, version, state) values ($1, 1, 'gone')`, [account])
+    expect(await isLocked()).toBe(false)
   })
 })
 

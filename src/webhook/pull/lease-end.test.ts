@@ -27,6 +27,7 @@ test('leases are ended every five seconds, and none while the clock is not trust
 /** An ender that finds `found` leases at each look, of which `recorded` are ended. */
 function open({ found, recorded }: { found: number; recorded: number }) {
   const settled: EndedAttempt[][] = []
+  const told: number[] = []
   const rows = Array.from({ length: found }, () => ({ startedAt: new Date(1_000), leasedUntil: new Date(1_007) }))
   const ender = buildLeaseEnder({
     clock: buildManualClock(),
@@ -37,9 +38,9 @@ function open({ found, recorded }: { found: number; recorded: number }) {
       if (settled.length === 3) ender.stop()
       return { recorded: Array.from({ length: recorded }) }
     },
-    onSettled: () => {},
+    onSettled: (ended: { recorded: unknown[] }) => told.push(ended.recorded.length),
   } as unknown as LeaseEnderDeps)
-  return { ender, settled }
+  return { ender, settled, told }
 }
 
 test('a round goes on while a full batch was ended, and stops with the process', async () => {
@@ -57,9 +58,10 @@ test.each([
   expect(settled).toHaveLength(1)
 })
 
-test('the attempt of a lease took until its end', async () => {
-  const { ender, settled } = open({ found: 1, recorded: 1 })
+test('the attempt of a lease took until its end, and is told once', async () => {
+  const { ender, settled, told } = open({ found: 1, recorded: 1 })
   await ender.endLapsed()
+  expect(told).toEqual([1])
   expect(settled[0]).toMatchObject([
     { durationMs: 7, endedAt: new Date(1_007), result: { errorClass: 'lease_expired' } },
   ])

@@ -44,9 +44,11 @@ test('without a notification it sees the row within a second, and a retry when i
 test('it is answered with nothing when its time is over', async () => {
   await using p = await openPull()
   const { id } = await p.makeWebhook()
-  const { answer } = await begin(p, id, { seconds: 2 })
+  const beganAtMs = p.t.clock.now()
+  const { answer } = await begin(p, id, { seconds: 4 })
   await passUntil(p, answer)
   expect(await answer).toMatchObject({ status: 200, body: { data: { deliveries: [] } } })
+  expect(p.t.clock.now() - beganAtMs).toBeGreaterThanOrEqual(4_000)
 })
 
 test('it ends with a 401 when its key is revoked, and leases nothing', async () => {

@@ -50,6 +50,8 @@ test('the longest due rows of a webhook are leased, once each, and no others', a
   expect(await ledger.readDispatch(due[0]!)).toMatchObject({ attempts: 1, next_attempt_at: null })
   expect(await lease(5)).toEqual(due.slice(2))
   expect(await lease(5)).toEqual([])
+  const [last] = await leaseDue(db, { webhook, now: later(1), leasedUntil: later(60_000), max: 5 })
+  expect(await ledger.readDispatch(last!.id)).toMatchObject({ last_attempt_at: later(1), updated_at: later(1) })
 })
 
 test('rows that another pull is leasing are passed over', async () => {
@@ -76,6 +78,8 @@ test('the backlog of a webhook is its due rows, and begins with the one that is 
   expect(await readBacklog(db, webhook, later(0))).toEqual({ waiting: 3, oldestAt: later(-3) })
   expect(await readBacklog(db, webhook, later(-3))).toEqual({ waiting: 1, oldestAt: later(-3) })
   expect(await readBacklog(db, webhook, later(-4))).toEqual({ waiting: 0, oldestAt: null })
+  expect(await listReady(db, [webhook], later(-3))).toEqual([webhook])
+  expect(await listReady(db, [webhook], later(-4))).toEqual([])
 })
 
 test('a lease lapses at its end, the earliest first', async () => {
@@ -101,6 +105,7 @@ test('receipts find the rows of their webhook alone, open or ended', async () =>
   ]
   const found = await listReceiptRows(db, webhook, [due[0]!, due[1]!, failed, delivered, ...foreign])
   const byId = new Map(found.map((row) => [row.id, row]))
+  expect(found).toHaveLength(byId.size)
   expect([...byId.keys()].toSorted()).toEqual([due[0]!, due[1]!, failed, delivered].toSorted())
   const open = { isSuccess: false, isEnded: false }
   expect(byId.get(due[0]!)).toMatchObject({ ...open, fence: 1, attempt: 1, webhook, leasedUntil: later(60_000) })
@@ -127,6 +132,15 @@ test('a lease is extended under its fence while it lasts, never shortened, and n
   expect(await extend({ now: 80_000, until: 99_000 }, 3_600)).toEqual([])
   expect(await extend({ now: 79_999, until: 99_000 }, 3_600)).toEqual([[first, 99_000]])
   expect(await extend({ now: 1, until: 99_000 }, 3_600, 1, [])).toEqual([])
+})
+
+test('a lease is extended while another transaction changes other rows of the webhook', async () => {
+  await lease(2)
+  const bounds = { now: later(1), until: later(70_000), totalSeconds: 3_600 }
+  await inTransaction(db, async (tx) => {
+    await tx.updateTable('webhook_dispatch_open').set({ attempts: 2 }).where('document_id', '=', due[1]!).execute()
+    expect(await extendLeases(db, [{ id: due[0]!, fence: 1 }], bounds)).toHaveLength(1)
+  })
 })
 
 test('leases are extended in the order of their ids', async () => {

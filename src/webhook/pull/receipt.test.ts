@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { openPull, type PullApp, type Pulled } from '../../../test/harness/delivery/pull-app.ts'
-import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { untilWaiting, whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { MAX_SCHEDULED_ATTEMPTS, RETRY_DELAYS_MS } from '../delivery/outcome.ts'
-import { LEASE_TOTAL_SECONDS } from './receipt.ts'
+import type { SettledAttempts } from '../delivery/settle.ts'
+import { acknowledge, LEASE_TOTAL_SECONDS } from './receipt.ts'
 
 const MINUTE_MS = 60_000
 const UNKNOWN = '01990000-0000-7000-8000-000000000000:1'
@@ -163,6 +164,36 @@ describe('a lease that is extended', () => {
       }),
     )
     expect((await p.listRows()).map(({ last_error: error }) => error)).toEqual(receipts.map(() => 'returned'))
+  })
+})
+
+describe('a receipt', () => {
+  test('is judged behind who changes its webhook, or its row', async () => {
+    await using open = await openLeased(3)
+    const { p, id, leased } = open
+    const { db } = p.t.database
+    const ack = (index: number) => () => p.settle(id, [leased[index]!.receipt])
+    const lockWebhook = (tx: Database) => tx.selectFrom('webhook').select('url').forUpdate().execute()
+    expect(await whileHeld(db, lockWebhook, ack(0))).toEqual(['acknowledged'])
+    const endLease = (tx: Database) =>
+      tx
+        .updateTable('webhook_dispatch_open')
+        .set({ leased_until: null, next_attempt_at: new Date(p.t.clock.now()), fence: 2 })
+        .where('document_id', '=', leased[1]!.id)
+        .execute()
+    expect(await whileHeld(db, endLease, ack(1))).toEqual(['expired'])
+    const forged = `${leased[2]!.id}:7`
+    expect(await statusesOf(p, id, 'extend', [leased[2]!.receipt, forged])).toEqual(['extended', 'expired'])
+  })
+
+  test('is told once to log, metrics and notices', async () => {
+    await using open = await openLeased()
+    const { p, id, first } = open
+    const told: string[] = []
+    const deps = { ...p.t.app.pulls, onSettled: ({ recorded }: SettledAttempts) => told.push(recorded[0]!.attempt.id) }
+    const request = { db: p.t.database.db, id, scope: 'all' as const, receipts: [first.receipt] }
+    expect(await acknowledge(deps, request)).toMatchObject([{ status: 'acknowledged' }])
+    expect(told).toEqual([first.id])
   })
 })
 

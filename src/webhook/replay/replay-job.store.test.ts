@@ -5,6 +5,7 @@ import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
 import { inTransaction, SHORT_LIMITS } from '../../postgres/statement/database.ts'
 import {
   claimRunningJob,
@@ -145,6 +146,32 @@ test('the rows of a job are selected within the limit of long reads, and written
     const { rows } = await sql`select current_setting('statement_timeout') as limit`.execute(tx)
     expect(rows).toEqual([{ limit: `${SHORT_LIMITS.statementMs / 1_000}s` }])
   })
+})
+
+test('a job of a caller for some accounts is of these alone, and counts for each row of them', async () => {
+  await using t = await openJobs()
+  const account = await t.ledger.addAccount()
+  for (const owner of [account, await t.ledger.addAccount()]) {
+    const [id] = await t.ledger.addDispatches(await t.ledger.addWebhook({ account: owner }))
+    await t.db.updateTable('webhook_dispatch_open').set({ account: owner }).where('document_id', '=', id!).execute()
+  }
+  const taken: unknown[] = []
+  const take = async (_db: unknown, ...given: unknown[]) => void taken.push(given)
+  const deps = { ids: t.ledger.ids, enableApiEventQueue: true, accountLimits: { take } }
+  const create = (scope: PermissionScope) => {
+    const selection = { filters: [], fields: {}, scope, limit: 5, confirmDuplicate: false }
+    return createReplayJob(deps, t.db, { selection, filterTexts: [], by: null, now: t.ledger.now() })
+  }
+  expect(await create('all')).toMatchObject({ total: 2, accounts: null })
+  expect(taken).toEqual([])
+  expect(await create([account])).toMatchObject({ total: 1, accounts: [account] })
+  expect(taken).toEqual([['replays_per_minute', [account]]])
+  await expect(
+    createReplayJob({ ...deps, enableApiEventQueue: false }, t.db, {
+      selection: { filters: [], fields: {}, scope: 'all', limit: 5, confirmDuplicate: false },
+      ...{ filterTexts: [], by: null, now: t.ledger.now() },
+    }),
+  ).rejects.toMatchObject({ code: 'conflict' })
 })
 
 test('jobs that ended before an instant are deleted, so many at once, and none that another transaction has locked', async () => {

@@ -89,6 +89,8 @@ test('a preview lists the 50 webhooks with the most rows, and says how many ther
     [50, 50],
     [50, 51],
   ])
+  const equal = summarizeByWebhook(factsOf(3).toReversed()).byWebhook.map(({ webhook: id }) => id)
+  expect(equal).toEqual(['w000', 'w001', 'w002'])
   expect(summarizeByWebhook([...factsOf(51), factOf(50, 'success')]).byWebhook[0]).toEqual({
     webhook: 'w050',
     isActive: true,

@@ -5,6 +5,7 @@ import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import { claimDispatches, findNextDueAt } from '../delivery/claim.store.ts'
 import { deleteOldThrottles } from './throttle.store.ts'
 
@@ -118,6 +119,17 @@ describe('a webhook with a limit a second', () => {
     expect((await t.claim()).map(({ group }) => group)).toEqual([plain, plain, plain])
   })
 
+  test('counts its own attempts alone, and leaves a webhook without a limit to any worker', async () => {
+    await using t = await openLedger()
+    const [limited, other] = [await t.ledger.addWebhook({ maxPerSecond: 5 }), await t.ledger.addWebhook()]
+    for (const webhook of [limited, other]) await t.ledger.addDispatches(webhook, { count: 3 })
+    t.clock.advance(1)
+    expect(await t.claim({ perGroup: 2 })).toHaveLength(3)
+    expect(await t.readThrottle()).toMatchObject([{ webhook: limited, counts: [1] }])
+    const heads = await t.db.selectFrom('webhook_queue').select(['visitor']).where('webhook', '=', other).execute()
+    expect(heads).toEqual([{ visitor: null }])
+  })
+
   test('counts no attempt, no failure and no time for the rows that wait', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ maxPerSecond: 1 })
@@ -148,6 +160,25 @@ describe('a webhook with a limit a second', () => {
     expect(await t.claim()).toHaveLength(2)
     expect(await t.readThrottle()).toEqual([])
   })
+
+  test.each([{ is_actived: false }, { deleted_at: new Date(0) }])(
+    'rests with its webhook, for any worker: %j',
+    async (change) => {
+      await using t = await openLedger()
+      const webhook = await t.ledger.addWebhook({ maxPerSecond: 1 })
+      await t.ledger.addDispatches(webhook, { count: 3 })
+      expect(await t.claim()).toHaveLength(1)
+      const heads = () => t.db.selectFrom('webhook_queue').select(['is_held', 'visitor', 'free_at']).execute()
+      expect(await heads()).toEqual([{ is_held: false, visitor: 'worker-a', free_at: t.later(1_000) }])
+      await t.db.updateTable('webhook').set(change).execute()
+      await t.db
+        .updateTable('webhook_queue')
+        .set({ visit_at: t.later(0), visitor: null })
+        .execute()
+      expect(await t.claim()).toEqual([])
+      expect(await heads()).toEqual([{ is_held: true, visitor: null, free_at: null }])
+    },
+  )
 
   test('leaves an attempt that found no slot for the next claim', async () => {
     await using t = await openLedger()
@@ -269,6 +300,11 @@ describe('counts that are over', () => {
     t.clock.advance(60_001)
     await t.ledger.addDispatches(fresh)
     await t.claim()
+    expect(await deleteOldThrottles(t.db, t.later(-60_001), 10)).toBe(0)
+    await inTransaction(t.db, async (tx) => {
+      await tx.selectFrom('webhook_throttle').select('webhook').forUpdate().execute()
+      expect(await deleteOldThrottles(t.db, t.later(-60_000), 10)).toBe(0)
+    })
     expect(await deleteOldThrottles(t.db, t.later(-60_000), 10)).toBe(1)
     expect(await t.readThrottle()).toMatchObject([{ webhook: fresh }])
     expect(await deleteOldThrottles(t.db, t.later(-60_000), 10)).toBe(0)

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import type { AccountId, EventId } from '../../../src/base/id.ts'
 import { beginIntake } from '../../../src/carriage/cell/reference.store.ts'
 import { findIntakeFacts } from '../../../src/carriage/intake/intake.store.ts'
-import { buildIntake } from '../../../src/carriage/intake/intake.ts'
+import { buildIntake, type IntakeDeps } from '../../../src/carriage/intake/intake.ts'
 import { buildCarriedSeal, type Carried } from '../../../src/carriage/log/carried-event.ts'
 import { buildEventMessage } from '../../../src/carriage/log/event-message.ts'
 import type { EventLog, LogMessage } from '../../../src/carriage/log/log.ts'
@@ -28,16 +28,28 @@ export async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
   await beginIntake(db, new Date(clock.now()))
   let monotonicMs = 0
   const own: { account: AccountId; before: Date }[] = []
-  const told = { taken: 0, edgeReads: 0, failed: 0, faults: [] as string[], lines: [] as string[], queued: 0 }
+  const told = {
+    taken: 0,
+    edgeReads: 0,
+    failed: 0,
+    faults: [] as string[],
+    lines: [] as string[],
+    queued: 0,
+    opened: 0,
+  }
   const logger = pino({ level: 'info' }, { write: (line) => void told.lines.push(JSON.parse(line).msg) })
-  const build = (runnerId: string, to: EventLog = log) =>
+  const build = (runnerId: string, to: EventLog = log, more: Partial<IntakeDeps> = {}) =>
     buildIntake({
       ...{ db, clock, logger, runnerId, home: HOME, self, retentionMs: RETENTION_MS, monotonicMs: () => monotonicMs },
       readOwnEdges: async () => {
         told.edgeReads += 1
         return { own, longer: [] }
       },
-      ...{ open: async () => to, unseal: seals.open, isPassedOver: (type) => type === 'webhook.test' },
+      open: async () => {
+        told.opened += 1
+        return to
+      },
+      ...{ unseal: seals.open, isPassedOver: (type) => type === 'webhook.test' },
       onTaken: (count) => {
         told.taken += count
       },
@@ -48,6 +60,7 @@ export async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
       onQueued: () => {
         told.queued += 1
       },
+      ...more,
     })
   const intake = build('intake-1')
 

@@ -4,6 +4,7 @@ import type { AccountId, EventId } from '../../../src/base/id.ts'
 import type { EventLog } from '../../../src/carriage/log/log.ts'
 import { openOutbox, readOutboxFacts } from '../../../src/carriage/relay/outbox.store.ts'
 import { buildRelay, type Relay } from '../../../src/carriage/relay/relay.ts'
+import type { RelayDeps } from '../../../src/carriage/relay/relay-turn.ts'
 import { recordEvents } from '../../../src/event/occurrence/event.ts'
 import type { Database } from '../../../src/postgres/statement/database.ts'
 import { createTestDatabase } from '../database/database.ts'
@@ -25,7 +26,7 @@ export async function buildRelayUnderTest() {
   const logger = pino({ level: 'info' }, { write: (line) => void told.lines.push(JSON.parse(line).msg) })
 
   /** Rounds run one after the other: nothing else moves. */
-  const build = (relayId: string, to: EventLog = log): Relay =>
+  const build = (relayId: string, to: EventLog = log, more: Partial<RelayDeps> = {}): Relay =>
     buildRelay({
       ...{ db, clock, logger, relayId, maxAgeMs: MAX_AGE_MS, monotonicMs: () => monotonicMs },
       open: async () => {
@@ -40,6 +41,7 @@ export async function buildRelayUnderTest() {
         told.failed += 1
       },
       onLoss: (loss) => told.losses.push(loss),
+      ...more,
     })
   const relay = build('relay-1')
 
