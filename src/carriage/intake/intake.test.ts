@@ -9,7 +9,6 @@ import {
 } from '../../../test/harness/carriage/intake-under-test.ts'
 import { buildCarriedSeal, CARRIED_HEADER } from '../log/carried-event.ts'
 import { type EventLog, LogError } from '../log/log.ts'
-import { readAgain } from './intake.store.ts'
 
 const same = (one: readonly string[], two: readonly string[]) => expect(one.toSorted()).toEqual(two.toSorted())
 
@@ -243,14 +242,14 @@ test('a process at a time takes in; another goes on when its lease has ended, an
   expect(await under.events()).toHaveLength(3)
 })
 
-test('what was passed over is taken in when the log is read again for a move, also under load', async () => {
+test('what was passed over is taken in when the log is read again from an instant, also under load', async () => {
   await using under = await buildIntakeUnderTest()
   const since = new Date(under.clock.now())
   const [moved] = await under.append(under.message({ account: ELSEWHERE }))
   await under.settle()
   expect(await under.events()).toEqual([])
   await under.pool.query(`insert into account_fence (account, version, state) values ($1, 2, 'open')`, [ELSEWHERE])
-  await readAgain(under.db, since)
+  await under.pool.query('update log_intake set read_since = $1', [since])
   // Without a pause in between.
   const [next] = await under.append(under.message())
   await under.settle()
@@ -270,4 +269,39 @@ test('a log that is away is waited for, and the failure is told once', async () 
   await under.settle()
   expect(await under.events()).toEqual([id])
   expect(under.told.lines.at(-1)).toBe('events of other databases are taken in again')
+})
+
+test.each(['nothing at all', 'no message from the instant on'])(
+  'a server that answers a read from an instant with %s, while the log has messages, does not end it',
+  async (answer) => {
+    await using under = await buildIntakeUnderTest()
+    const ids = await under.append(under.message(), under.message())
+    let isBehind = true
+    const intake = under.build('intake-1', {
+      ...under.log,
+      readAt: async (sequence) => (isBehind && answer === 'nothing at all' ? undefined : under.log.readAt(sequence)),
+      read: async (query) => (isBehind && query.from instanceof Date ? [] : under.log.read(query)),
+    })
+    await under.settle(intake)
+    expect(await under.facts()).toMatchObject({ incarnation: null, readSince: expect.any(Date) })
+    isBehind = false
+    await under.settle(intake)
+    same(await under.events(), ids)
+    expect(await under.facts()).toMatchObject({ sequence: 2, readSince: null })
+  },
+)
+
+test('an instant behind the last message, and an empty log, end a read from it at the end of the log', async () => {
+  await using under = await buildIntakeUnderTest()
+  await under.append(under.message())
+  under.passMs(1_000)
+  await under.pool.query('update log_intake set read_since = $1', [new Date(under.clock.now())])
+  await under.settle()
+  expect(await under.facts()).toMatchObject({ sequence: 1, readSince: null })
+  under.log.expire(1)
+  await under.pool.query('update log_intake set read_since = $1', [new Date(0)])
+  under.passMs(5_000)
+  await under.settle()
+  expect(await under.facts()).toMatchObject({ sequence: 1, readSince: null })
+  expect(await under.events()).toEqual([])
 })

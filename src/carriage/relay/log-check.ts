@@ -54,8 +54,15 @@ async function findOwnUpTo(
   const before = Math.max(firstSequence - 1, last - LOOK_SIZE)
   if (before >= last) return undefined
   const entries = await log.read({ from: { incarnation, sequence: before }, limit: last - before })
-  const ids = entries.filter(({ sequence, id }) => sequence <= last && UUID.test(id)).map(({ id }) => id)
-  const own = await findOwnEvents(db, ids)
-  const found = ids.findLast((id) => own.has(id))
-  return found === undefined ? undefined : own.get(found)
+  const looked = entries.filter(({ sequence, id }) => sequence <= last && UUID.test(id))
+  const own = await findOwnEvents(
+    db,
+    looked.map(({ id }) => id),
+  )
+  // A copy that has not given up yet what the leader lost answers reads as well.
+  for (const { id, sequence } of looked.toReversed()) {
+    const recordedAt = own.get(id)
+    if (recordedAt && (await log.readAt(sequence))?.id === id) return recordedAt
+  }
+  return undefined
 }

@@ -3,7 +3,7 @@ import type { EventId } from '../../base/id.ts'
 import { decideAdopted } from './adopted.store.ts'
 import { decideEventLogFacts, decideEventLogHealth } from './log-facts.ts'
 import { decideLoss, decideRepublishFrom } from './loss.ts'
-import type { OutboxFacts } from './outbox.store.ts'
+import type { OutboxFacts } from './outbox-facts.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00Z')
 const ago = (ms: number) => new Date(NOW.getTime() - ms)
