@@ -305,3 +305,26 @@ test('an instant behind the last message, and an empty log, end a read from it a
   expect(await under.facts()).toMatchObject({ sequence: 1, readSince: null })
   expect(await under.events()).toEqual([])
 })
+
+test('a log that is away between two leaders that have not read all of it has lost nothing', async () => {
+  await using under = await buildIntakeUnderTest()
+  await under.append(under.message(), under.message())
+  await under.settle()
+  under.log.lose(1)
+  under.passMs(10_000)
+  await under.settle()
+  under.log.break()
+  under.passMs(6_000)
+  await under.settle()
+  under.log.mend()
+  await under.settle()
+  expect(under.told.faults).toEqual([])
+})
+
+test('a database begins with what the log stored by a clock that is behind', async () => {
+  await using under = await buildIntakeUnderTest()
+  under.clock.advance(-120_000)
+  const ids = await under.append(under.message())
+  await under.settle()
+  expect(await under.events()).toEqual(ids)
+})

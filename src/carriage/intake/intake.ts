@@ -119,6 +119,8 @@ export function buildIntake(given: IntakeDeps): Intake {
       )
       return 0
     }
+    // The leader that answers next may be another one, which has not read its whole log either.
+    suspicion.end()
     deps.onFailed()
     if (!isFailing)
       logger.warn(

@@ -83,6 +83,9 @@ export interface EventLog {
   close(): Promise<void>
 }
 
+/** Difference between the clock of the log and those of processes, which name instants that it is read from, in ms. */
+export const LOG_SKEW_MS = 300_000
+
 /** Maximum number of messages of one `append`. */
 export const APPEND_LIMIT = 1_000
 

@@ -1,13 +1,10 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import type { EventLog, LogState } from '../log/log.ts'
+import { type EventLog, LOG_SKEW_MS, type LogState } from '../log/log.ts'
 import { decideLoss, type FoundLoss, type KnownOfLog } from './loss.ts'
 import { findOwnEvents } from './own-event.store.ts'
 
 /** Messages of one look for own ones. */
 const LOOK_SIZE = 250
-
-/** Difference between the clocks of the log and of the processes that record events. */
-const SKEW_MS = 300_000
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -41,7 +38,7 @@ export async function findLastOwn(
   const state = { ...given.state, firstSequence: Math.max(given.state.firstSequence, (adoptedSequence ?? 0) + 1) }
   const atEnd = await findOwnUpTo(db, log, state, state.sequence)
   if (atEnd || !ownAt) return atEnd
-  const [later] = await log.read({ from: new Date(ownAt.getTime() - SKEW_MS), limit: 1 })
+  const [later] = await log.read({ from: new Date(ownAt.getTime() - LOG_SKEW_MS), limit: 1 })
   return later && findOwnUpTo(db, log, state, later.sequence - 1)
 }
 

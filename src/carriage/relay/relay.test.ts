@@ -254,6 +254,26 @@ test('a log that lost its last messages gets them again, once it is certain', as
   expect(under.stored()).toEqual([...early, ...ids.slice(0, 3), ...ids])
 })
 
+test('a log that is away between two leaders that have not read all of it has lost nothing', async () => {
+  await using under = await buildRelayUnderTest()
+  const ids = await under.record(3)
+  await under.settle()
+  const [, , third] = under.log.entries()
+  under.log.lose(2)
+  under.passMs(10_000)
+  await under.settle()
+  under.log.break()
+  under.passMs(6_000)
+  await under.settle()
+  under.log.mend()
+  await under.settle()
+  expect(under.told.losses).toEqual([])
+  if (third) under.log.intrude(third)
+  await under.settle()
+  expect(under.stored()).toEqual(ids)
+  expect(under.told.losses).toEqual([])
+})
+
 test('a copy that still has what the leader lost does not say from where events are published again', async () => {
   await using under = await buildRelayUnderTest()
   const early = await under.record(2)
