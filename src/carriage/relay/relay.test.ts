@@ -116,6 +116,33 @@ test('a batch that was stored without an answer is not appended again', async ()
   expect((await under.facts()).waiting).toBe(0)
 })
 
+test('a batch that is stored long after its answer was given up loses nothing, and no first place changes', async () => {
+  await using under = await buildRelayUnderTest()
+  await under.settle()
+  let late: (() => Promise<unknown>) | undefined
+  let calls = 0
+  const relay = under.build('relay-1', {
+    ...under.log,
+    append: async (messages, after) => {
+      calls += 1
+      if (calls === 1) {
+        late = () => under.log.append(messages, after)
+        throw new LogError('unreachable', 'no answer')
+      }
+      await late?.()
+      late = undefined
+      return under.log.append(messages, after)
+    },
+  })
+  const ids = await under.record(3)
+  expect(await under.settle(relay)).toBe(1_000)
+  const more = await under.record()
+  await under.settle(relay)
+  expect(calls).toBe(3)
+  expect(under.stored()).toEqual([...ids, ...ids, ...more])
+  expect(await under.facts()).toMatchObject({ waiting: 0, sequence: 7, loss: null })
+})
+
 test('a process that ends between the log and the database appends again: at least once, in order', async () => {
   await using under = await buildRelayUnderTest()
   const ids = await under.record(3)
