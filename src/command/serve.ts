@@ -5,6 +5,7 @@ import type { FillDatabase, PrepareDemonstration, StopRequest } from '../app/ser
 import { readMonotonicMs } from '../base/clock.ts'
 import type { Launcher } from './launcher.ts'
 import { toPrintableLine } from './print/printable.ts'
+import { buildStopSignals, STOP_SIGNALS } from './stop-signal.ts'
 
 interface ServeFlags {
   demo: boolean
@@ -85,27 +86,18 @@ const loadDemonstration: PrepareDemonstration = async (parts) =>
 /** The same for the sample. */
 const loadSample: FillDatabase = async (parts) => (await import('./sample/add-sample.ts')).addSample(parts)
 
-/** Time within which repeated key presses count as one. */
-const REPEAT_MS = 1_000
-
-/**
- * Resolves at the first SIGINT, SIGTERM or SIGHUP, or SIGINT of the launcher. A second SIGINT to this process, over a second later,
- * exits at once; other processes take over its claims when their leases expire. One of the launcher is never the second: it may be
- * the same Ctrl-C, and late.
- */
+/** Resolves at the first signal that ends the service, or SIGINT of the launcher; a second Ctrl-C exits at once. */
 function waitForSignal(launcher: Launcher | undefined): Promise<StopRequest> {
-  let firstAtMs: number | undefined
+  const signals = buildStopSignals(readMonotonicMs)
   return new Promise((resolve) => {
-    const request = (reason: string) => {
-      firstAtMs ??= readMonotonicMs()
-      resolve({ reason, isFailure: false })
-    }
-    launcher?.takeInterrupts(() => request('SIGINT'))
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    launcher?.takeInterrupts(() => {
+      signals.takeOfLauncher()
+      resolve({ reason: 'SIGINT', isFailure: false })
+    })
+    for (const signal of STOP_SIGNALS)
       process.on(signal, () => {
-        const isSecond = firstAtMs !== undefined && readMonotonicMs() - firstAtMs >= REPEAT_MS
-        if (signal === 'SIGINT' && isSecond) process.exit(130)
-        request(signal)
+        if (signals.take(signal) === 'exit') process.exit(130)
+        resolve({ reason: signal, isFailure: false })
       })
   })
 }

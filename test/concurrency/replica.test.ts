@@ -9,11 +9,17 @@ import { waitFor } from '../harness/run/wait.ts'
 
 const LIST = '/api/v3/contract/contract'
 
-/** Two processes on the primary that read the standby, with a short wait for it. */
-async function openReplicated(nameServers = (servers: Failover) => servers.primary.connectionString) {
+/** Two processes on the primary that read the standby, and wait for it up to `lagMs`. */
+async function openReplicated({
+  lagMs,
+  nameServers = ({ primary }) => primary.connectionString,
+}: {
+  lagMs: number
+  nameServers?: (servers: Failover) => string
+}) {
   const servers = await startFailover('asynchronous')
   const fixture = await openDeliveryFixture(servers.open(nameServers(servers)))
-  const env = { DATABASE_READ_URL: servers.standby.connectionString, DATABASE_READ_LAG_MS: '300' }
+  const env = { DATABASE_READ_URL: servers.standby.connectionString, DATABASE_READ_LAG_MS: String(lagMs) }
   const start = () => fixture.startLocal({ env })
   const services = (await Promise.all([start(), start()])) as [LocalService, LocalService]
   return {
@@ -60,7 +66,7 @@ async function examineAs({ primary, standby, awaitReplay }: Failover, user: stri
 }
 
 test('a reader of its own write gets it, through each process at once, while lists and dashboards read the replica; when it hangs or is lost, no list fails', async () => {
-  await using t = await openReplicated()
+  await using t = await openReplicated({ lagMs: 10_000 })
   const [first, second] = t.services
   for (let round = 0; round < 15; round += 1) {
     // From here on a change is visible before it is flushed.
@@ -74,36 +80,48 @@ test('a reader of its own write gets it, through each process at once, while lis
   expect(summary.status).toBe(200)
   for (const service of t.services) {
     const { replica, primary } = await countReads(service)
-    expect([replica >= 15, primary]).toEqual([true, 0])
-    expect(await readReplicaStatus(service)).toEqual({ status: 'ok', replica: 'used' })
-    expect(await readMetric(service, 'database_replica_used{status="used"}')).toBe(1)
+    expect(replica + primary).toBeGreaterThanOrEqual(service === first ? 16 : 15)
+    // One that does not answer within a second, as on a busy machine, is left for the next second.
+    expect(replica).toBeGreaterThan(0)
+    await waitFor('the use of the replica', async () => {
+      await listNewest(service)
+      const { status, replica: use } = await readReplicaStatus(service)
+      return (
+        status === 'ok' && use === 'used' && (await readMetric(service, 'database_replica_used{status="used"}')) === 1
+      )
+    })
   }
-  const rows = await t.servers.standby.ask<{ count: number }>(
-    "select count(*)::int as count from pg_stat_activity where application_name = 'signalbox replica'",
-  )
-  expect(rows[0]!.count).toBeGreaterThan(0)
+  // One that is older than a second is closed after its read: the next one may lead to another server.
+  await waitFor('a connection to the replica', async () => {
+    await listNewest(first)
+    const rows = await t.servers.standby.ask("select from pg_stat_activity where application_name = 'signalbox replica'")
+    return rows.length > 0
+  })
 
   expect(await examineAs(t.servers, 'plain')).toEqual(['replica_unproven'])
   await t.servers.primary.ask('grant pg_read_all_stats to plain')
   expect(await examineAs(t.servers, 'plain')).toEqual([])
 
   const listOften = async (service: LocalService) => {
-    const askedAt = performance.now()
     const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('GET', LIST)))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     expect(await readReplicaStatus(service)).toEqual({ status: 'ok', replica: 'unavailable' })
-    return performance.now() - askedAt
   }
   await t.servers.standby.freeze()
-  // Not the 10 s after which a silent connection is closed.
-  expect(await listOften(first)).toBeLessThan(8_000)
+  await listOften(first)
+  await waitFor(
+    'its metric',
+    async () => (await readMetric(first, 'database_replica_used{status="unavailable"}')) === 0,
+  )
+  // No list waited until a silent connection is closed, which takes 10 s.
+  expect(await readMetric(first, 'database_silent_connections_total{pool="replica"}')).toBe(0)
   await t.servers.standby.thaw()
   await t.servers.standby.kill()
   await listOften(second)
 })
 
 test('a replica that lags: the primary answers, with what was just written, and an access that ended stays ended', async () => {
-  await using t = await openReplicated()
+  await using t = await openReplicated({ lagMs: 300 })
   const [first, second] = t.services
   await t.fixture.change(first)
   await listNewest(first)
@@ -121,8 +139,13 @@ test('a replica that lags: the primary answers, with what was just written, and 
   const id = await t.fixture.change(first)
   expect(await listNewest(second)).toBe(id)
   expect(await listNewest(first)).toBe(id)
-  expect(await readReplicaStatus(second)).toEqual({ status: 'ok', replica: 'behind' })
-  expect(await readMetric(second, 'database_replica_used{status="behind"}')).toBe(0)
+  // On a busy machine it may be `unavailable` before: its answer takes a second.
+  await waitFor('a replica that is behind', async () => {
+    expect(await listNewest(second)).toBe(id)
+    const { status, replica } = await readReplicaStatus(second)
+    const used = await readMetric(second, 'database_replica_used{status="behind"}')
+    return status === 'ok' && replica === 'behind' && used === 0
+  })
   await second.waitForLog(/"status":"behind".*the read replica is not used: see docs\/operations\.md, replica/)
   // The replica still has the key.
   expect((await first.call('DELETE', `/api/v3/identity/api-key/${made.body.data.document_id}`)).status).toBe(200)
@@ -138,7 +161,10 @@ test('a replica that lags: the primary answers, with what was just written, and 
 })
 
 test('a replica that is promoted: lists read it as the primary that it is, and see what is written there', async () => {
-  await using t = await openReplicated((servers) => nameBoth(servers.primary, servers.standby))
+  await using t = await openReplicated({
+    lagMs: 300,
+    nameServers: ({ primary, standby }) => nameBoth(primary, standby),
+  })
   const [first, second] = t.services
   await t.fixture.change(first)
   await listNewest(second)
@@ -151,7 +177,7 @@ test('a replica that is promoted: lists read it as the primary that it is, and s
   await waitFor('the use of the replica', async () => {
     expect(await listNewest(second)).toBe(id)
     const reads = `select from pg_stat_activity where application_name = 'signalbox replica' and query_start > '${now!.now}'`
-    return (await t.servers.standby.ask(reads)).length > 0
+    const { status, replica } = await readReplicaStatus(second)
+    return (await t.servers.standby.ask(reads)).length > 0 && status === 'ok' && replica === 'primary'
   })
-  expect(await readReplicaStatus(second)).toEqual({ status: 'ok', replica: 'primary' })
 })

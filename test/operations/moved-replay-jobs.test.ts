@@ -149,3 +149,27 @@ test('it goes on in its database alone, without the rows of the account that mov
   for (const place of ['c1', 'c2'] as const)
     expect((await ground.at(place).pool.query('select from replay_job where document_id = $1', [job])).rowCount).toBe(0)
 })
+
+test('a job whose account is being moved waits until it is open, and leaves no row out', async () => {
+  const { db, pool } = ground.at('c1')
+  const delivery = deliveries.get(first as string) as string
+  const job = await addJob('c1', [first as string], [delivery])
+  const setFence = (state: string) =>
+    pool.query('update account_fence set state = $2 where account = $1', [first, state])
+  const readJob = async () => {
+    const members = 'status, processed, replayed, skipped, failures, last_error'
+    return (await pool.query(`select ${members} from replay_job where document_id = $1`, [job])).rows
+  }
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line).msg) })
+  const drain = () => buildReplayWorker({ db, clock: systemClock, logger, workerId: 'w', onReplays: () => {} }).drain()
+  await setFence('closed')
+  // A step that began here and ended when the account was open would leave its rows out.
+  await drain()
+  expect(lines).toEqual([])
+  await setFence('open')
+  const none = { failures: 0, last_error: null, skipped: 0 }
+  expect(await readJob()).toEqual([{ ...none, status: 'running', processed: 0, replayed: 0 }])
+  await drain()
+  expect(await readJob()).toEqual([{ ...none, status: 'done', processed: 1, replayed: 1 }])
+})

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
-import { readOutboxFacts } from '../../carriage/relay/outbox.store.ts'
+import { readOutboxFacts } from '../../carriage/relay/outbox-facts.store.ts'
 import {
   classifyClock,
   classifyDatabase,

@@ -1,5 +1,6 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { LOG_SKEW_MS } from '../log/log.ts'
 
 /** What home must let its user do. */
 export interface HomeFacts {
@@ -166,10 +167,10 @@ export async function readSourceFacts(db: Database, cell: string): Promise<Sourc
   return facts as SourceFacts
 }
 
-const begin = changeStatement<{ now: Date }>(`
-  insert into log_intake (name, read_since, taken_at) values ('events', $now, $now) on conflict (name) do nothing`)
+const begin = changeStatement<{ since: Date; now: Date }>(`
+  insert into log_intake (name, read_since, taken_at) values ('events', $since, $now) on conflict (name) do nothing`)
 
-/** From now on this database takes in events of the log. Idempotent. */
+/** From now on, and from a little before, this database takes in events of the log. Idempotent. */
 export async function beginIntake(db: Database, now: Date): Promise<void> {
-  await begin(db, { now })
+  await begin(db, { since: new Date(now.getTime() - LOG_SKEW_MS), now })
 }

@@ -150,18 +150,6 @@ export async function noteFault(
   await fail(db, given)
 }
 
-const again = changeStatement<{ since: Date }>(
-  `update log_intake set read_since = least(read_since, $since) where name = 'events'`,
-)
-
-/**
- * Reads the log again from what it stored at an instant on: what was passed over because its account was not here is taken
- * in now. In a transaction, with its commit.
- */
-export async function readAgain(db: Database, since: Date): Promise<void> {
-  await again(db, { since })
-}
-
 const forget = changeStatement(
   `update log_intake set fault = null, fault_at = null, missing_since = null where name = 'events'`,
 )

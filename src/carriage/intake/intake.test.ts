@@ -9,7 +9,6 @@ import {
 } from '../../../test/harness/carriage/intake-under-test.ts'
 import { buildCarriedSeal, CARRIED_HEADER } from '../log/carried-event.ts'
 import { type EventLog, fingerprintOf, LogError } from '../log/log.ts'
-import { readAgain } from './intake.store.ts'
 
 const same = (one: readonly string[], two: readonly string[]) => expect(one.toSorted()).toEqual(two.toSorted())
 
@@ -245,14 +244,14 @@ test('a process at a time takes in; another goes on when its lease has ended, an
   expect(await under.events()).toHaveLength(3)
 })
 
-test('what was passed over is taken in when the log is read again for a move, also under load', async () => {
+test('what was passed over is taken in when the log is read again from an instant, also under load', async () => {
   await using under = await buildIntakeUnderTest()
   const since = new Date(under.clock.now())
   const [moved] = await under.append(under.message({ account: ELSEWHERE }))
   await under.settle()
   expect(await under.events()).toEqual([])
   await under.pool.query(`insert into account_fence (account, version, state) values ($1, 2, 'open')`, [ELSEWHERE])
-  await readAgain(under.db, since)
+  await under.pool.query('update log_intake set read_since = $1', [since])
   // Without a pause in between.
   const [next] = await under.append(under.message())
   await under.settle()
@@ -291,8 +290,8 @@ test('an idle intake renews its right every five seconds, and sees what changed 
   const second = await lease()
   expect(Number(second)).toBeGreaterThan(Number(first))
   expect([await intake.round(), await lease()]).toEqual([100, second])
-  // A move asks for an earlier instant.
-  await readAgain(under.db, new Date(0))
+  // Somebody asks for an earlier instant.
+  await pool.query('update log_intake set read_since = $1', [new Date(0)])
   under.passMs(5_000)
   expect(await intake.round()).toBe(0)
   expect(await under.settle()).toBe(100)
@@ -424,4 +423,62 @@ test('a cell waits for the reference rows that an event needs', async () => {
   await under.append(under.message({ reference: '1/F' }))
   expect(await under.settle()).toBe(100)
   expect(await under.events()).toHaveLength(2)
+})
+
+test.each(['nothing at all', 'no message from the instant on'])(
+  'a server that answers a read from an instant with %s, while the log has messages, does not end it',
+  async (answer) => {
+    await using under = await buildIntakeUnderTest()
+    const ids = await under.append(under.message(), under.message())
+    let isBehind = true
+    const intake = under.build('intake-1', {
+      ...under.log,
+      readAt: async (sequence) => (isBehind && answer === 'nothing at all' ? undefined : under.log.readAt(sequence)),
+      read: async (query) => (isBehind && query.from instanceof Date ? [] : under.log.read(query)),
+    })
+    await under.settle(intake)
+    expect(await under.facts()).toMatchObject({ incarnation: null, readSince: expect.any(Date) })
+    isBehind = false
+    await under.settle(intake)
+    same(await under.events(), ids)
+    expect(await under.facts()).toMatchObject({ sequence: 2, readSince: null })
+  },
+)
+
+test('an instant behind the last message, and an empty log, end a read from it at the end of the log', async () => {
+  await using under = await buildIntakeUnderTest()
+  await under.append(under.message())
+  under.passMs(1_000)
+  await under.pool.query('update log_intake set read_since = $1', [new Date(under.clock.now())])
+  await under.settle()
+  expect(await under.facts()).toMatchObject({ sequence: 1, readSince: null })
+  under.log.expire(1)
+  await under.pool.query('update log_intake set read_since = $1', [new Date(0)])
+  under.passMs(5_000)
+  await under.settle()
+  expect(await under.facts()).toMatchObject({ sequence: 1, readSince: null })
+  expect(await under.events()).toEqual([])
+})
+
+test('a log that is away between two leaders that have not read all of it has lost nothing', async () => {
+  await using under = await buildIntakeUnderTest()
+  await under.append(under.message(), under.message())
+  await under.settle()
+  under.log.lose(1)
+  under.passMs(10_000)
+  await under.settle()
+  under.log.break()
+  under.passMs(6_000)
+  await under.settle()
+  under.log.mend()
+  await under.settle()
+  expect(under.told.faults).toEqual([])
+})
+
+test('a database begins with what the log stored by a clock that is behind', async () => {
+  await using under = await buildIntakeUnderTest()
+  under.clock.advance(-120_000)
+  const ids = await under.append(under.message())
+  await under.settle()
+  expect(await under.events()).toEqual(ids)
 })

@@ -119,6 +119,8 @@ export function buildIntake(given: IntakeDeps): Intake {
       )
       return 0
     }
+    // The leader that answers next may be another one, which has not read its whole log either.
+    suspicion.end()
     deps.onFailed()
     if (!isFailing)
       logger.warn(
@@ -133,7 +135,7 @@ export function buildIntake(given: IntakeDeps): Intake {
 
   async function idle(from: IntakeState): Promise<number> {
     if (deps.monotonicMs() - renewedAtMs < RENEW_EVERY_MS) return POLL_MS
-    // A move, or a command, may have asked for an earlier instant.
+    // Somebody may have asked for an earlier instant.
     state = await leaseIntake(db, { runner, leaseMs: LEASE_MS })
     renewedAtMs = deps.monotonicMs()
     const isSame = state?.readSince?.getTime() === from.readSince?.getTime()
@@ -149,7 +151,8 @@ export function buildIntake(given: IntakeDeps): Intake {
     const seen = state
     log ??= await deps.open()
     await suspicion.check(log, seen)
-    const { entries, end } = await readOn(log, seen)
+    const { entries, end, isUncertain } = await readOn(log, seen)
+    if (isUncertain) return idle(seen)
     const last = entries.at(-1)
     const at = last ?? end?.message
     if (!last && !end) return idle(seen)
@@ -215,18 +218,22 @@ const incarnationOf = ({ incarnation }: IntakeState): string => incarnation as s
 
 /**
  * The next messages. Read from an instant, `end` is the log before that read, with its last message: its incarnation
- * belongs to them, and without messages its end is the position.
+ * belongs to them, and without messages its end is the position. `isUncertain`: no messages, and none is not true. A
+ * leader of yesterday and a server that stops say so as well.
  */
 async function readOn(log: EventLog, { incarnation, sequence, fingerprint, readSince }: IntakeState) {
   if (incarnation !== null && readSince === null) {
     const from = { incarnation, sequence }
     const entries = await log.read({ from, fingerprint: fingerprint ?? undefined, limit: BATCH_SIZE })
-    return { entries, end: undefined }
+    return { entries, end: undefined, isUncertain: false }
   }
-  const { incarnation: now, sequence: last } = await log.readState()
+  const { incarnation: now, sequence: last, messages } = await log.readState()
   const message = last > 0 ? await log.readAt(last) : undefined
-  const entries = await log.read({ from: readSince ?? new Date(0), limit: BATCH_SIZE })
-  return { entries, end: { incarnation: now, sequence: last, message } }
+  const from = readSince ?? new Date(0)
+  const entries = await log.read({ from, limit: BATCH_SIZE })
+  const isNone = messages === 0 || (message !== undefined && message.storedAt < from)
+  const isUncertain = entries.length === 0 && !isNone
+  return { entries, end: { incarnation: now, sequence: last, message }, isUncertain }
 }
 
 /** Logs what was not taken in. */

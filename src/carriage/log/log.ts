@@ -63,9 +63,10 @@ export interface EventLog {
    */
   append(messages: readonly LogMessage[], after: LogPosition): Promise<LogPosition>
   /**
-   * The entries after a position, oldest first, at most `limit`; none at the end of the log alone, since a server that is
-   * behind the others may answer with the first ones only. Throws a `LogError`: `replaced`, `ahead` or `expired` for a position that the log cannot continue from, or that has another message than
-   * the one of `fingerprint`.
+   * The entries after a position, oldest first and without a gap, at most `limit`. A server that is behind the others
+   * answers with the first ones only; none are at the end of the log, as far as the server knows that says so. Throws a
+   * `LogError`: `replaced`, `ahead` or `expired` for a position that the log cannot continue from, or that has another
+   * message than the one of `fingerprint`.
    */
   read(query: LogQuery): Promise<LogEntry[]>
   /** The entry with this number, as the leader has it; undefined when it has none: removed, lost or never stored. */
@@ -81,6 +82,9 @@ export interface EventLog {
   isConnected(): boolean
   close(): Promise<void>
 }
+
+/** Difference between the clock of the log and those of processes, which name instants that it is read from, in ms. */
+export const LOG_SKEW_MS = 300_000
 
 /** Maximum number of messages of one `append`. */
 export const APPEND_LIMIT = 1_000

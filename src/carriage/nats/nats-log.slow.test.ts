@@ -136,3 +136,65 @@ test('a copy that is behind the others ends no read before the log', async () =>
     }
   await manage(({ streams: all }) => all.delete('BEHIND'))
 })
+
+test('a read ends before a message that is lost on its way, and begins with none behind one', async () => {
+  if (!program) return
+  // This test answers reads in place of the servers, as a route does that breaks within an answer.
+  await manage(({ streams: all }) =>
+    all.add({
+      name: 'TORN',
+      subjects: ['ev.>'],
+      storage: 'file',
+      discard: 'old',
+      allow_direct: false,
+      allow_atomic: true,
+    }),
+  )
+  const log = await openNatsLog(settingsOf({ stream: 'TORN' }), { name: 'test', isReader: true })
+  const link = await connectNats(settingsOf().nats, { name: 'test' })
+  try {
+    const start = await log.readState()
+    const messages = [1, 2, 3, 4, 5].map((n) => buildTestMessage(n))
+    await log.append(messages, start)
+    const entries = await Promise.all(messages.map((_, index) => log.readAt(index + 1)))
+    const { headers } = await import('@nats-io/transport-node')
+    let lost: number[] = []
+    link.connection.subscribe('$JS.API.DIRECT.GET.TORN', {
+      callback: (_error, request) => {
+        const { seq = 1 } = request.json<{ seq?: number }>()
+        for (const entry of entries) {
+          if (!entry || entry.sequence < seq || lost.includes(entry.sequence)) continue
+          const head = headers()
+          head.set('Event-Id', entry.id)
+          head.set('Event-Time', entry.recordedAt.toISOString())
+          for (const [name, value] of Object.entries(entry.headers)) head.set(name, value)
+          head.set('Nats-Stream', 'TORN')
+          head.set('Nats-Subject', entry.subject)
+          head.set('Nats-Sequence', String(entry.sequence))
+          head.set('Nats-Time-Stamp', entry.storedAt.toISOString())
+          head.set('Nats-Num-Pending', '0')
+          head.set('Nats-Last-Sequence', String(entry.sequence === seq ? 0 : entry.sequence - 1))
+          request.respond(entry.body, { headers: head })
+        }
+        request.respond('', { headers: headers(204, 'EOB') })
+      },
+    })
+    await link.connection.flush()
+    const read = async (from: LogQuery['from'], fingerprint?: string) =>
+      (await log.read({ from, fingerprint, limit: 9 })).map(({ sequence }) => sequence)
+    expect(await read(start)).toEqual([1, 2, 3, 4, 5])
+    lost = [3]
+    expect(await read(start)).toEqual([1, 2])
+    expect(await read(new Date(0))).toEqual([1, 2])
+    expect(await read({ ...start, sequence: 1 }, fingerprintOf(entries[0] as LogEntry))).toEqual([2])
+    // The leader says which one is the first.
+    lost = [1, 2]
+    expect(await read(start)).toEqual([1])
+    expect(await read(new Date(0))).toEqual([1])
+    expect(await read({ ...start, sequence: 1 }, fingerprintOf(entries[0] as LogEntry))).toEqual([2])
+  } finally {
+    await link.close()
+    await log.close()
+    await manage(({ streams: all }) => all.delete('TORN'))
+  }
+})

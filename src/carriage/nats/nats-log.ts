@@ -24,6 +24,9 @@ const RECORDED_AT = 'Event-Time'
  */
 const ANSWER_LIMIT_MS = 5_000
 
+/** Header of a message of a batch: the sequence of the one before it in the same batch; 0 in the first one. */
+const PRECEDING = 'Nats-Last-Sequence'
+
 /** The status of a read without a result. */
 const NOTHING_FOUND = 404
 
@@ -102,12 +105,18 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
     }
   }
 
-  /** Any server with a copy answers, also one that is behind the others: only entries say something. */
+  /**
+   * Any server with a copy answers, also one that is behind the others: only entries say something. They end before one
+   * that was lost on its way, with the connection of this client or of two servers, after which later ones still come.
+   */
   async function readBatch(query: DirectBatchOptions): Promise<LogEntry[]> {
     const entries: LogEntry[] = []
     const found = await manager.direct.getBatch(stream, query)
     try {
-      for await (const message of found) entries.push(toEntry(message))
+      for await (const message of found) {
+        if (Number(message.header.last(PRECEDING)) !== (entries.at(-1)?.sequence ?? 0)) break
+        entries.push(toEntry(message))
+      }
     } catch (error) {
       // None matches.
       if ((error as { code?: number }).code !== NOTHING_FOUND) throw error

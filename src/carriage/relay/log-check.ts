@@ -1,13 +1,10 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import type { EventLog, LogState } from '../log/log.ts'
+import { type EventLog, LOG_SKEW_MS, type LogState } from '../log/log.ts'
 import { decideLoss, type FoundLoss, type KnownOfLog } from './loss.ts'
 import { findOwnEvents } from './own-event.store.ts'
 
 /** Messages of one look for own ones. */
 const LOOK_SIZE = 250
-
-/** Difference between the clocks of the log and of the processes that record events. */
-const SKEW_MS = 300_000
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -41,7 +38,7 @@ export async function findLastOwn(
   const state = { ...given.state, firstSequence: Math.max(given.state.firstSequence, (adoptedSequence ?? 0) + 1) }
   const atEnd = await findOwnUpTo(db, log, state, state.sequence)
   if (atEnd || !ownAt) return atEnd
-  const [later] = await log.read({ from: new Date(ownAt.getTime() - SKEW_MS), limit: 1 })
+  const [later] = await log.read({ from: new Date(ownAt.getTime() - LOG_SKEW_MS), limit: 1 })
   return later && findOwnUpTo(db, log, state, later.sequence - 1)
 }
 
@@ -54,8 +51,15 @@ async function findOwnUpTo(
   const before = Math.max(firstSequence - 1, last - LOOK_SIZE)
   if (before >= last) return undefined
   const entries = await log.read({ from: { incarnation, sequence: before }, limit: last - before })
-  const ids = entries.filter(({ sequence, id }) => sequence <= last && UUID.test(id)).map(({ id }) => id)
-  const own = await findOwnEvents(db, ids)
-  const found = ids.findLast((id) => own.has(id))
-  return found === undefined ? undefined : own.get(found)
+  const looked = entries.filter(({ sequence, id }) => sequence <= last && UUID.test(id))
+  const own = await findOwnEvents(
+    db,
+    looked.map(({ id }) => id),
+  )
+  // A copy that has not given up yet what the leader lost answers reads as well.
+  for (const { id, sequence } of looked.toReversed()) {
+    const recordedAt = own.get(id)
+    if (recordedAt && (await log.readAt(sequence))?.id === id) return recordedAt
+  }
+  return undefined
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decideEventLogFacts, decideEventLogHealth } from './log-facts.ts'
-import type { OutboxFacts } from './outbox.store.ts'
+import type { OutboxFacts } from './outbox-facts.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00Z')
 const ago = (ms: number) => new Date(NOW.getTime() - ms)

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { type OutboxFacts, readOutboxFacts } from './outbox.store.ts'
+import { type OutboxFacts, readOutboxFacts } from './outbox-facts.store.ts'
 
 /** Maximum count of waiting events. */
 const COUNT_LIMIT = 10_000

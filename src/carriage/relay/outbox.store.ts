@@ -71,8 +71,24 @@ export async function leaseRelay(
   return state
 }
 
+/** Nobody stood in since the lease was taken: what its process knows of the log is what the database knows. */
+const HAS_LEASE = 'relay = $relay'
+
+const renew = statement<RelayState, { relay: string; leaseMs: number }>(
+  `update event_log set ${LEASE} where name = 'events' and ${HAS_LEASE} returning ${STATE}`,
+)
+
+/** Renews the lease; undefined when another process took it in between, also when it gave it back. */
+export async function renewRelay(
+  db: Database,
+  given: { relay: string; leaseMs: number },
+): Promise<RelayState | undefined> {
+  const [state] = await renew(db, given)
+  return state
+}
+
 const release = changeStatement<{ relay: string }>(
-  `update event_log set relay = null, lease_until = null where name = 'events' and relay = $relay`,
+  `update event_log set relay = null, lease_until = null where name = 'events' and ${HAS_LEASE}`,
 )
 
 /** Releases the lease. */
@@ -109,11 +125,11 @@ const toOwn = (own: Appended | undefined): OwnMessage => ({
 
 /**
  * Renews the lease, deletes confirmed events, and reads waiting events, in one statement. `event_log` is looked up by
- * its key, the events each by its own. Without the lease nothing is deleted: an empty outbox tells a move that
- * `last_sequence` covers all of its events.
+ * its key, the events each by its own. Without the lease nothing is written: an empty outbox tells a move that
+ * `last_sequence` covers all of its events. With it there is one row at least, without a position where nothing waits.
  */
 const take = statement<
-  WaitingEvent & { id: WaitingEvent['id'] | null },
+  Omit<WaitingEvent, 'id' | 'position'> & { id: WaitingEvent['id'] | null; position: string | null },
   OwnMessage & {
     relay: string
     leaseMs: number
@@ -126,18 +142,17 @@ const take = statement<
   with leased as (
     update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint, ${OWN},
       appended_at = case when cardinality($positions::bigint[]) > 0 then clock_timestamp() else appended_at end
-    where name = 'events' and ${MAY_LEASE} returning republish_until
+    where name = 'events' and ${HAS_LEASE} returning republish_until
   ), confirmed as (
     delete from event_outbox where position = any($positions::bigint[]) and exists (select from leased)
   )
   select o.position::text as position, e.*, ${CARRIED}
-  from (
+  from leased left join (
     select q.position, q.event_id from event_outbox q
     where q.position <> all($positions::bigint[]) order by q.position limit $limit
-  ) o left join lateral (
+  ) o on leased.republish_until is null left join lateral (
     select ${event.members('e')} from event_occurrence e where e.document_id = o.event_id offset 0
   ) e on true
-  where exists (select from leased where republish_until is null)
   order by o.position`)
 
 /** The events that wait, in the order of the outbox, and the positions of those that retention removed. */
@@ -146,19 +161,22 @@ export interface Taken {
   removed: string[]
 }
 
-/** Confirms, and takes the next events; none while another process has the lease or events are published again. */
+/**
+ * Confirms, and takes the next events; none while events are published again. Undefined, and nothing is written, when
+ * another process took the lease since `leaseRelay`.
+ */
 export async function takeWaiting(
   db: Database,
   given: { relay: string; leaseMs: number; confirmed: Confirmed; limit: number },
-): Promise<Taken> {
+): Promise<Taken | undefined> {
   const { relay, leaseMs, confirmed, limit } = given
   const { incarnation, sequence } = confirmed.end
   const own = toOwn(confirmed.own)
   const rows = await take(db, { relay, leaseMs, positions: confirmed.positions, incarnation, sequence, ...own, limit })
-  return {
-    events: rows.filter((row) => row.id !== null),
-    removed: rows.filter((row) => row.id === null).map(({ position }) => position),
-  }
+  if (rows.length === 0) return undefined
+  const isEvent = (row: (typeof rows)[number]): row is WaitingEvent => row.id !== null
+  const removed = rows.filter((row) => !isEvent(row)).map(({ position }) => position)
+  return { events: rows.filter(isEvent), removed: removed.filter((position) => position !== null) }
 }
 
 /** Every event that may have been lost is visible to this statement, also one of a process whose clock is ahead. */
@@ -188,7 +206,7 @@ const note = statement<
     last_sequence = $sequence::float8::bigint, own_sequence = null, own_event = null, own_at = null,
     adopted_incarnation = case when (adopted_incarnation, adopted_sequence, adopted_event) is distinct from
       ($adoptedIncarnation::text, $adoptedSequence::float8::bigint, $adoptedEvent::uuid) then adopted_incarnation end
-  where name = 'events' and relay = $relay returning ${STATE}`)
+  where name = 'events' and ${HAS_LEASE} returning ${STATE}`)
 
 /** Does so after a loss, for the present log; `adopted` is over. Undefined when another process has the lease. */
 export async function noteLoss(
@@ -226,10 +244,10 @@ const advance = changeStatement<
   update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint, ${OWN},
     appended_at = clock_timestamp(), republish_after = $after, republish_ordinal = $ordinal::bigint,
     republish_until = case when $after::timestamptz is null then null else republish_until end
-  where name = 'events' and ${MAY_LEASE} and republish_after is not distinct from $seen::timestamptz`)
+  where name = 'events' and ${HAS_LEASE} and republish_after is not distinct from $seen::timestamptz`)
 
 /**
- * Confirms republished events: `next` is the last of them, null at the end. False when another process has the lease, or
+ * Confirms republished events: `next` is the last of them, null at the end. False when another process took the lease, or
  * an earlier instant was asked for in between.
  */
 export async function advanceRepublication(
@@ -262,39 +280,4 @@ export async function openOutbox(db: Database): Promise<void> {
 /** Turns the log off, and removes the waiting events. */
 export async function closeOutbox(db: Database): Promise<void> {
   await close(db)
-}
-
-/** Facts of the log for health, metrics and the command. */
-export interface OutboxFacts {
-  /** Whether events fill the outbox. */
-  isOpen: boolean
-  /** Events that wait, up to the limit. */
-  waiting: number
-  /** Time at which the oldest of them was recorded. */
-  oldestAt: Date | null
-  relay: string | null
-  incarnation: string | null
-  sequence: number | null
-  appendedAt: Date | null
-  republishAfter: Date | null
-  republishUntil: Date | null
-  loss: 'replaced' | 'behind' | null
-  lossAt: Date | null
-}
-
-const readFacts = statement<OutboxFacts, { limit: number }>(`
-  select exists (
-      select from pg_trigger where tgrelid = 'event_occurrence'::regclass and tgname = 'record_outbox') as "isOpen",
-    (select count(*)::int from (select from event_outbox limit $limit) q) as waiting,
-    (select (select e.created_at from event_occurrence e where e.document_id = q.event_id)
-      from event_outbox q order by q.position limit 1) as "oldestAt",
-    case when l.lease_until > clock_timestamp() then l.relay end as relay, l.incarnation,
-    l.last_sequence::float8 as sequence, l.appended_at as "appendedAt", l.republish_after as "republishAfter",
-    l.republish_until as "republishUntil", l.loss, l.loss_at as "lossAt"
-  from (values (1)) one (n) left join event_log l on l.name = 'events'`)
-
-/** Reads the facts. Counts end at `limit`. */
-export async function readOutboxFacts(db: Database, limit: number): Promise<OutboxFacts> {
-  const [facts] = await readFacts(db, { limit })
-  return facts as OutboxFacts
 }

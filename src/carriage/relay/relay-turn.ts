@@ -15,6 +15,7 @@ import {
   type RelayState,
   type Republication,
   readRepublished,
+  renewRelay,
   takeWaiting,
   type WaitingEvent,
 } from './outbox.store.ts'
@@ -121,7 +122,7 @@ const isCheckDue = ({ monotonicMs }: RelayContext['deps'], { log, standing }: Ve
  */
 async function checkAgain(context: RelayContext, { log, standing }: Verified): Promise<boolean> {
   const { deps } = context
-  const known = await leaseRelay(deps.db, leaseOf(context))
+  const known = await renewRelay(deps.db, leaseOf(context))
   if (!known || (known.republishUntil && !standing.republication)) return false
   const { own, end } = standing
   const reconnects = log.countReconnects()
@@ -209,7 +210,12 @@ interface Verified {
 async function relayWaiting(context: RelayContext, { log, standing }: Verified): Promise<number> {
   const { deps } = context
   const confirmed = { positions: standing.confirmed, end: standing.end, own: standing.own }
-  const { events, removed } = await takeWaiting(deps.db, { ...leaseOf(context), confirmed, limit: BATCH_SIZE })
+  const taken = await takeWaiting(deps.db, { ...leaseOf(context), confirmed, limit: BATCH_SIZE })
+  if (!taken) {
+    context.standing = undefined
+    return 0
+  }
+  const { events, removed } = taken
   standing.confirmed = removed
   if (removed.length > 0)
     deps.logger.error(

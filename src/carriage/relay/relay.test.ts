@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { buildRelayUnderTest, MAX_AGE_MS } from '../../../test/harness/carriage/relay-under-test.ts'
 import { deleteOldEvents } from '../../event/recording/event-removal.store.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
-import { LogError } from '../log/log.ts'
+import { type EventLog, LogError } from '../log/log.ts'
 import { beginRepublication, closeOutbox } from './outbox.store.ts'
 
 test('events are appended in the order of their recording, and leave the outbox', async () => {
@@ -115,6 +116,33 @@ test('a batch that was stored without an answer is not appended again', async ()
   expect((await under.facts()).waiting).toBe(0)
 })
 
+test('a batch that is stored long after its answer was given up loses nothing, and no first place changes', async () => {
+  await using under = await buildRelayUnderTest()
+  await under.settle()
+  let late: (() => Promise<unknown>) | undefined
+  let calls = 0
+  const relay = under.build('relay-1', {
+    ...under.log,
+    append: async (messages, after) => {
+      calls += 1
+      if (calls === 1) {
+        late = () => under.log.append(messages, after)
+        throw new LogError('unreachable', 'no answer')
+      }
+      await late?.()
+      late = undefined
+      return under.log.append(messages, after)
+    },
+  })
+  const ids = await under.record(3)
+  expect(await under.settle(relay)).toBe(1_000)
+  const more = await under.record()
+  await under.settle(relay)
+  expect(calls).toBe(3)
+  expect(under.stored()).toEqual([...ids, ...ids, ...more])
+  expect(await under.facts()).toMatchObject({ waiting: 0, sequence: 7, loss: null })
+})
+
 test('a process that ends between the log and the database appends again: at least once, in order', async () => {
   await using under = await buildRelayUnderTest()
   const ids = await under.record(3)
@@ -141,6 +169,32 @@ test('one process appends, until its lease ends', async () => {
   await under.record()
   await under.settle()
   expect(under.stored()).toHaveLength(1)
+})
+
+test('a process that another one stood in for writes no earlier position, and finds what that one lost', async () => {
+  await using under = await buildRelayUnderTest()
+  const first = await under.record(2)
+  await under.settle()
+  // Frozen for longer than its lease; the other one appends, and ends.
+  await under.pool.query("update event_log set lease_until = clock_timestamp() - interval '1 ms'")
+  const second = under.build('relay-2')
+  const more = await under.record(3)
+  await under.settle(second)
+  second.stop()
+  await second.run()
+  expect(await under.facts()).toMatchObject({ relay: null, sequence: 5 })
+  await under.settle()
+  expect(await under.facts()).toMatchObject({ relay: 'relay-1', sequence: 5 })
+  under.passMs(10_000)
+  await under.settle()
+  expect(await under.facts()).toMatchObject({ relay: 'relay-1', sequence: 5 })
+  under.log.lose(2)
+  under.passMs(10_000)
+  await under.settle()
+  under.passMs(5_000)
+  await under.settle()
+  expect(under.told.losses).toEqual(['behind'])
+  expect(new Set(under.stored())).toEqual(new Set([...first, ...more]))
 })
 
 test('a process whose lease ended meanwhile changes neither order nor what is stored', async () => {
@@ -225,6 +279,52 @@ test('a log that lost its last messages gets them again, once it is certain', as
   await under.settle()
   expect(under.told.losses).toEqual(['behind'])
   expect(under.stored()).toEqual([...early, ...ids.slice(0, 3), ...ids])
+})
+
+test('a log that is away between two leaders that have not read all of it has lost nothing', async () => {
+  await using under = await buildRelayUnderTest()
+  const ids = await under.record(3)
+  await under.settle()
+  const [, , third] = under.log.entries()
+  under.log.lose(2)
+  under.passMs(10_000)
+  await under.settle()
+  under.log.break()
+  under.passMs(6_000)
+  await under.settle()
+  under.log.mend()
+  await under.settle()
+  expect(under.told.losses).toEqual([])
+  if (third) under.log.intrude(third)
+  await under.settle()
+  expect(under.stored()).toEqual(ids)
+  expect(under.told.losses).toEqual([])
+})
+
+test('a copy that still has what the leader lost does not say from where events are published again', async () => {
+  await using under = await buildRelayUnderTest()
+  const early = await under.record(2)
+  await under.settle()
+  under.passMs(3_600_000)
+  const lost = await under.record(2)
+  await under.settle()
+  under.passMs(3_600_000)
+  const late = await under.record(2)
+  await under.settle()
+  const copy = [...under.log.entries()]
+  under.log.lose(2)
+  for (const { id: _id, ...entry } of copy.slice(2)) under.log.intrude({ ...entry, id: randomUUID() })
+  const read: EventLog['read'] = async ({ from, limit }) =>
+    copy.filter(({ sequence }) => !(from instanceof Date) && sequence > from.sequence).slice(0, limit)
+  const relay = under.build('relay-1', { ...under.log, read })
+  await under.settle(relay)
+  expect(under.told.losses).toEqual(['behind'])
+  expect(under.stored().filter((id) => [...early, ...lost, ...late].includes(id))).toEqual([
+    ...early,
+    ...early,
+    ...lost,
+    ...late,
+  ])
 })
 
 test('a leader that has not read all of its log is no loss', async () => {

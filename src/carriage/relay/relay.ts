@@ -36,6 +36,8 @@ export function buildRelay(given: RelayDeps): Relay {
 
   async function fail(error: unknown): Promise<number> {
     context.standing = undefined
+    // A leader that has not read its whole log: the one that answers next may be another one.
+    context.behindSinceMs = undefined
     const code = error instanceof LogError ? error.code : undefined
     // Another writer or a loss: the next round decides.
     if (code === 'conflict') {

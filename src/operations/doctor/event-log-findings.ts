@@ -1,7 +1,7 @@
 import type { LogErrorCode } from '../../carriage/log/log.ts'
 import type { NatsFacts, SyncFact } from '../../carriage/nats/nats-inspection.ts'
 import { decideEventLogFacts } from '../../carriage/relay/log-facts.ts'
-import type { OutboxFacts } from '../../carriage/relay/outbox.store.ts'
+import type { OutboxFacts } from '../../carriage/relay/outbox-facts.store.ts'
 import { type Finding, fail, warn } from './finding.ts'
 
 /** Copies that survive the loss of a server. */

@@ -67,11 +67,14 @@ async function loseDuties({ pool }: TestDatabase, pid: number): Promise<void> {
   await pool.query(`update log_intake set ${lost} where runner like $1`, [`%:${pid}:%`])
 }
 
-/** Ends the connections of the service to a database, those of replication with them. Returns how many. */
+/**
+ * Ends the connections of the service to a database, those of replication with them. Returns how many. One that is being
+ * opened has no name yet, and may be of the test.
+ */
 export async function endConnections({ pool }: TestDatabase): Promise<number> {
   const { rowCount } = await pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
-     where backend_type in ('client backend', 'walsender') and application_name <> 'signalbox test'`,
+     where backend_type in ('client backend', 'walsender') and application_name not in ('', 'signalbox test')`,
   )
   return rowCount ?? 0
 }
