@@ -43,9 +43,10 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   'provisioning.md': [
     ['export SIGNALBOX_URL', /^/],
     ['export TARGET', /^/],
-    ['/sync', /"data":\{"document_id"/],
+    ['node target.mjs', /^/],
+    ['$TARGET/sync', /"data":\{"document_id"/],
     ['/reconcile', /"data":\{"document_id"/],
-    ['scim/v2', /"protocol":"scim"/],
+    ['scim/v2', /"data":\{"document_id"/],
   ],
   'second-factors.md': [
     ['requires_second_factor', /"requires_second_factor":true/],
@@ -131,6 +132,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts',
   },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
+  'provisioning.md': { 'npm start': 'the command of the README with a setting, which the service of this file has' },
   'move-from-svix.md': {
     'import convoy': 'services of others; test/command/import-sources.test.ts',
     '--from export.json': 'it needs an export; test/command/import-svix.test.ts',
@@ -160,11 +162,24 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'tracing.md': { OTEL_: 'a start with a collector; src/tracing/tracing.slow.test.ts' },
 }
 
-/** Sets the variables that the text of a guide names. */
+/** What a program in the background prints after a block, by a text of the block. */
+const PRINTED_LATER: readonly (readonly [block: string, printed: RegExp])[] = [
+  ['node target.mjs', /^listening$/m],
+  ['$TARGET/sync', /^admin@signalbox\.localhost active$/m],
+]
+
+/** Sets the variables that the text of a guide names, and saves its programs. */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   'move-from-svix.md': async () => {
     await writeFile(join(shell.checkout, 'svix-token.txt'), SOURCE_TOKEN)
     await shell.run(`export SIGNALBOX_URL=http://localhost:${port}`)
+  },
+  'provisioning.md': async () => {
+    const program = listBlocks(await readGuide('provisioning.md')).find(({ language }) => language === 'js')?.text ?? ''
+    // The package is built by packages/webhooks/test/built-package.slow.test.ts.
+    const source = join(PROJECT_ROOT, 'packages/webhooks/src/provisioning.ts')
+    const text = program.replace('@signalbox/webhooks/provisioning', source).replace('4100', String(guideTargetPort))
+    await writeFile(join(shell.checkout, 'target.mjs'), text)
   },
   // What the exports of the guides give.
   'move-from-supabase-auth.md': () => writeRows([supabaseUser(), supabaseUser(), supabaseClient(makeSecret())]),
@@ -230,14 +245,17 @@ let service: LocalStart
 let port: number
 /** Of the example that takes users. */
 let targetPort: number
+/** Of the program of the guide that takes users. */
+let guideTargetPort: number
 
 beforeAll(async () => {
   port = await findFreePort()
   targetPort = await findFreePort()
+  guideTargetPort = await findFreePort()
   receiver = await startReceiver()
   svix = await startSvix([{ app: { id: 'app_2Xy', name: 'Acme' }, endpoints: [makeEndpoint(), makeEndpoint()] }])
   shell = await openGuideShell()
-  const target = `127.0.0.1:${receiver.port},127.0.0.1:${targetPort}`
+  const target = [receiver.port, targetPort, guideTargetPort].map((allowed) => `127.0.0.1:${allowed}`).join(',')
   service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
   // A variable that a guide forgot ends its command.
   await shell.run('set -u')
@@ -263,13 +281,14 @@ function makeEndpoint() {
 const usePorts = (text: string) =>
   text
     .replaceAll('localhost:3000', `localhost:${port}`)
+    .replaceAll('127.0.0.1:4100', `127.0.0.1:${guideTargetPort}`)
     .replaceAll('https://api.svix.com', svix.origin)
-    .replaceAll(/https:\/\/(?:crm|hr)\.example\.com/g, `http://127.0.0.1:${receiver.port}`)
+    .replaceAll(/https:\/\/hr\.example\.com/g, `http://127.0.0.1:${receiver.port}`)
+
+const readGuide = (guide: string) => readFile(join(PROJECT_ROOT, 'docs/guides', guide), 'utf8')
 
 const readBlocks = async (guide: string) =>
-  listBlocks(await readFile(join(PROJECT_ROOT, 'docs/guides', guide), 'utf8')).filter(
-    ({ language }) => language === 'sh',
-  )
+  listBlocks(await readGuide(guide)).filter(({ language }) => language === 'sh')
 
 /** The access token of the administrator for the app that the guide registered: its steps 1 to 3, by a certified library. */
 async function signInAtApp(): Promise<string> {
@@ -309,6 +328,8 @@ describe('the commands of a guide run as they stand', () => {
       // The service holds the embedded database and the port: doctor says so.
       const printed = await shell.run(guide === 'doctor.md' ? `${text.trim()} || true` : usePorts(text))
       expect(printed, text).toMatch(known[1])
+      const later = PRINTED_LATER.find(([part]) => text.includes(part))
+      if (later) await shell.waitForOutput(later[1])
       lastId = /"document_id":"([^"]+)"/.exec(printed)?.[1] ?? lastId
       expect(printed, text).not.toMatch(/"code":"unauthorized"|"status":40[0134]/)
     }
