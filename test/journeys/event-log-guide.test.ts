@@ -64,7 +64,7 @@ afterAll(async () => {
 
 test('the server of the guide writes each event to disk, and every block of the guide is known here', () => {
   expect(blockWith('store_dir')).toContain('sync_interval: always')
-  expect(blocks.map(({ language }) => language)).toEqual(['text', 'sh', 'sh', 'js', 'sh', 'sh', 'text'])
+  expect(blocks.map(({ language }) => language)).toEqual(['text', 'sh', 'sh', 'js', 'sh', 'sh', 'sh', 'text'])
 })
 
 test('the consumer of the guide prints what a webhook gets, with the same id', async () => {

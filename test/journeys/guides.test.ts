@@ -14,8 +14,7 @@ import {
   supabaseUser,
 } from '../command/people-exports.ts'
 import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
-import { openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
+import { walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { buildFakeIdp } from '../harness/fakes/saml-idp/fake-idp.ts'
@@ -35,6 +34,7 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   'let-another-app-sign-in.md': [
     ['export TOKEN', /^/],
     ['export CLIENT', /^/],
+    ['export ACCESS_TOKEN', /^Open http:/m],
     ['/rotate-secret', /"client_secret":"/],
     ['/oauth/exchange', /"data":\[[^\n]*"pagination"/],
     ['private_key_jwt', /"client_id":"/],
@@ -66,7 +66,17 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   'sign-up.md': [
     ['picture.json', /"name":"Ada King"[\s\S]*\/auth\/picture\/[\s\S]*A mail with a link is on its way to each/],
   ],
-  'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
+  'tenants.md': [
+    ['export BASE', /^/],
+    ['"internal"', /"internal":"shipment\.arrive"/],
+    ['export ACCOUNT', /^/],
+    ['/invitation"', /"message":"Invitation sent\."/],
+    ['export INVITATION', /"email":"dev@acme\.example","name":"Dev"/],
+    ['export KEY', /^/],
+    ['export WEBHOOK', /^/],
+    ['/events"', /"message":"Event set replaced\."/],
+    ['/publish"', /"accepted":1[\s\S]*"data":\[/],
+  ],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
   'manage.md': [
     ['user create', /^User vera@example\.com enabled\.$/m],
@@ -132,6 +142,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '/nack"': 'instead of the acknowledgement before it; src/webhook/pull/receipt.test.ts',
   },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
+  'let-another-app-sign-in.md': { 'npm install': 'a package of the registry, which this repository has' },
   'provisioning.md': { 'npm start': 'the command of the README with a setting, which the service of this file has' },
   'move-from-svix.md': {
     'import convoy': 'services of others; test/command/import-sources.test.ts',
@@ -175,8 +186,10 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
     await writeFile(join(shell.checkout, 'svix-token.txt'), SOURCE_TOKEN)
     await shell.run(`export SIGNALBOX_URL=http://localhost:${port}`)
   },
+  'let-another-app-sign-in.md': async () =>
+    writeFile(join(shell.checkout, 'sign-in.mjs'), usePorts(await readProgram('let-another-app-sign-in.md'))),
   'provisioning.md': async () => {
-    const program = listBlocks(await readGuide('provisioning.md')).find(({ language }) => language === 'js')?.text ?? ''
+    const program = await readProgram('provisioning.md')
     // The package is built by packages/webhooks/test/built-package.slow.test.ts.
     const source = join(PROJECT_ROOT, 'packages/webhooks/src/provisioning.ts')
     const text = program.replace('@signalbox/webhooks/provisioning', source).replace('4100', String(guideTargetPort))
@@ -191,7 +204,6 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
     await writeFile(join(shell.checkout, 'realm', 'acme-realm.json'), realm)
   },
   'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
-  'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
   'enterprise-sign-in.md': () =>
     shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`),
   'portal.md': () =>
@@ -246,6 +258,8 @@ let service: LocalStart
 let port: number
 /** Of the example that takes users. */
 let targetPort: number
+/** Of the program of the guide that signs a user in. */
+let appPort: number
 /** Of the program of the guide that takes users. */
 let guideTargetPort: number
 
@@ -253,6 +267,7 @@ beforeAll(async () => {
   port = await findFreePort()
   targetPort = await findFreePort()
   guideTargetPort = await findFreePort()
+  appPort = await findFreePort()
   receiver = await startReceiver()
   svix = await startSvix([{ app: { id: 'app_2Xy', name: 'Acme' }, endpoints: [makeEndpoint(), makeEndpoint()] }])
   shell = await openGuideShell()
@@ -283,24 +298,29 @@ const usePorts = (text: string) =>
   text
     .replaceAll('localhost:3000', `localhost:${port}`)
     .replaceAll('127.0.0.1:4100', `127.0.0.1:${guideTargetPort}`)
+    .replaceAll(/(127\.0\.0\.1:|listen\()4711\b/g, `$1${appPort}`)
     .replaceAll('https://api.svix.com', svix.origin)
-    .replaceAll(/https:\/\/hr\.example\.com/g, `http://127.0.0.1:${receiver.port}`)
+    .replaceAll(/https:\/\/(?:hr|hooks)\.example\.com/g, `http://127.0.0.1:${receiver.port}`)
 
 const readGuide = (guide: string) => readFile(join(PROJECT_ROOT, 'docs/guides', guide), 'utf8')
+
+/** The program of a guide, in its only block of JavaScript. */
+async function readProgram(guide: string): Promise<string> {
+  const [program, ...others] = listBlocks(await readGuide(guide)).filter(({ language }) => language === 'js')
+  if (!program || others.length > 0) throw new Error(`${guide} has not one program`)
+  return program.text
+}
 
 const readBlocks = async (guide: string) =>
   listBlocks(await readGuide(guide)).filter(({ language }) => language === 'sh')
 
-/** The access token of the administrator for the app that the guide registered: its steps 1 to 3, by a certified library. */
-async function signInAtApp(): Promise<string> {
-  const { data } = JSON.parse(await readFile(join(shell.checkout, 'client.json'), 'utf8'))
-  const client = { id: data.client_id, secret: data.client_secret, redirectUri: data.redirect_uris[0] }
-  const base = `http://localhost:${port}`
-  const visit: OauthFixture['walk'] = (browser, url, answers = {}) => walk(base, browser, { url, answers })
-  const flow = await openFlow({ issuer: `${base}/api/v3/oauth`, walk: visit }, client)
+/** Signs the administrator in at the address that the program of the guide prints, and goes back to the program. */
+async function signInAtApp(): Promise<void> {
+  const [, url = ''] = await shell.waitForOutput(/^Open (http:\S+)$/m)
   const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
-  const { tokens } = await flow.signIn(buildVisitor(), { user: { email: 'admin@signalbox.localhost', password } })
-  return tokens.access_token
+  const answers = { user: { email: 'admin@signalbox.localhost', password } }
+  const { location = '' } = await walk(`http://localhost:${port}`, buildVisitor(), { url, answers })
+  expect(await (await fetch(location)).text()).toBe('Signed in.')
 }
 
 /** A block as a shell without a terminal runs it. */
@@ -308,7 +328,8 @@ function wrap(text: string): string {
   // The service holds the embedded database and the port: doctor says so.
   if (text.startsWith('npx signalbox doctor')) return `${text.trim()} || true`
   // In place of a terminal of its own, and Ctrl-C.
-  return text.includes('listen --pull') ? `${text.trim()} 2>&1 &` : text
+  if (text.includes('listen --pull')) return `${text.trim()} 2>&1 &`
+  return text.includes('node sign-in.mjs') ? `{ ${text.trim()}\n} 2>&1` : text
 }
 
 /** A target has one job at a time, which the reader of the guide waits for. */
@@ -331,10 +352,12 @@ describe('the commands of a guide run as they stand', () => {
       const known = blocks.find(([part]) => text.includes(part))
       if (!known) continue
       left.delete(known[0])
-      if (text.includes('$ACCESS_TOKEN')) await shell.run(`export ACCESS_TOKEN=${await signInAtApp()}`)
       if (text.includes('$SESSION')) await shell.run(`export SESSION=${lastId}`)
       if (text.includes('/reconcile')) await waitFor('the end of the job before', hasNoJob)
-      const printed = await shell.run(wrap(usePorts(text)))
+      const [printed] = await Promise.all([
+        shell.run(wrap(usePorts(text))),
+        text.includes('node sign-in.mjs') && signInAtApp(),
+      ])
       expect(printed, text).toMatch(known[1])
       const later = PRINTED_LATER.find(([part]) => text.includes(part))
       if (later) await shell.waitForOutput(later[1])

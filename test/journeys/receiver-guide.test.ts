@@ -17,6 +17,7 @@ const OUTCOMES: readonly (readonly [block: string, printed: RegExp])[] = [
   ['/webhook/dispatch/$DISPATCH -H', /"status":"success"[^\n]*"last_status_code":204/],
   ['/events -H', /Event set replaced/],
   ['/replay -H', /Replay/],
+  ['--data-urlencode', /"data":\[\{[^\n]*"status":"success"/],
   ['"dry_run": true', /"dry_run":true/],
   ['--dry-run', /dry run +0 match/],
   ['/routing -H', /"verdict"/],

@@ -67,7 +67,7 @@ describe('an invitation', () => {
     const reply = await accept(token, { password: PASSWORD, name: 'Ada' })
     expect(reply).toMatchObject({
       status: 200,
-      body: { data: { account: { document_id: id, name: 'Acme' }, member: { email }, is_new_user: true } },
+      body: { data: { account: { document_id: id, name: 'Acme' }, member: { email, name: 'Ada' }, is_new_user: true } },
     })
     const login = await app.anonymous('POST', '/api/v3/auth/login/local', { email, password: PASSWORD })
     expect(login.body.data).toMatchObject({ user: { email, name: 'Ada' }, account: { document_id: id } })
