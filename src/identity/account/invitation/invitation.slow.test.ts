@@ -90,7 +90,11 @@ describe('an invitation', () => {
     const { token } = await invite(boss.call, path, invitee.email.toUpperCase(), ['account-developer'])
     const { body } = await app.admin('GET', `${path}?filters=email|eq|${invitee.email.toUpperCase()}`)
     expect(body.data).toMatchObject([{ status: 'open', accepted_by: null }])
-    expect(await accept(token, {}, invitee.call)).toMatchObject({ status: 200, body: { data: { is_new_user: false } } })
+    expect((await invitee.call('PATCH', '/api/v3/auth/user', { name: 'Grace' })).status).toBe(200)
+    expect(await accept(token, {}, invitee.call)).toMatchObject({
+      status: 200,
+      body: { data: { is_new_user: false, member: { name: 'Grace' } } },
+    })
     expect((await members(id)).at(-1)).toMatchObject({ user: invitee.id, roles: [await roleOf('account-developer')] })
     expect((await app.admin('GET', path)).body.data).toMatchObject([{ status: 'accepted', accepted_by: invitee.id }])
     const user = (await app.admin('GET', `/api/v3/identity/user/${invitee.id}`)).body.data
