@@ -181,7 +181,9 @@ describe('names in documents exist:', () => {
     const bare = currentDocuments.flatMap(({ path, text }) =>
       [...text.matchAll(/^ *```[^\n]*\n([\s\S]*?)^ *```$/gm)]
         .flatMap(([, block = '']) => block.split('\n'))
-        .filter((line) => /^\s*(?:\$ )?(?:\w+=\S* )*signalbox [a-z-]|[;&|(]\s*signalbox [a-z-]|\bsignalbox\(\)/.test(line))
+        .filter((line) =>
+          /^\s*(?:\$ )?(?:\w+=\S* )*signalbox [a-z-]|[;&|(]\s*signalbox [a-z-]|\bsignalbox\(\)/.test(line),
+        )
         .map((line) => `${path}: ${line}`),
     )
     expect(bare).toEqual([])

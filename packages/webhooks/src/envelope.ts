@@ -42,7 +42,8 @@ export function parseEnvelope(text: string): Envelope {
   checkCommonMembers(envelope)
   const data = envelope.data
   checkMember(isObject(data), 'data')
-  if (isObject(data.user) && data.resource === undefined) throw refuseKind('a provisioning target', 'verifyProvisioning')
+  if (isObject(data.user) && data.resource === undefined)
+    throw refuseKind('a provisioning target', 'verifyProvisioning')
   checkMember(isTextOrNull(data.account), 'data.account')
   checkMember(isText(data.resource), 'data.resource')
   checkMember(isText(data.action), 'data.action')
