@@ -332,6 +332,9 @@ function wrap(text: string): string {
   return text.includes('node sign-in.mjs') ? `{ ${text.trim()}\n} 2>&1` : text
 }
 
+const hasInvitation = async () =>
+  (await (await fetch(`http://localhost:${port}/auth/mail`)).text()).includes('invitation?token=')
+
 /** A target has one job at a time, which the reader of the guide waits for. */
 async function hasNoJob(): Promise<boolean> {
   const token = await readToken()
@@ -353,6 +356,7 @@ describe('the commands of a guide run as they stand', () => {
       if (!known) continue
       left.delete(known[0])
       if (text.includes('$SESSION')) await shell.run(`export SESSION=${lastId}`)
+      if (text.includes('/auth/mail"')) await waitFor('the mail, for which a reader waits', hasInvitation)
       if (text.includes('/reconcile')) await waitFor('the end of the job before', hasNoJob)
       const [printed] = await Promise.all([
         shell.run(wrap(usePorts(text))),
