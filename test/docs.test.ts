@@ -177,6 +177,18 @@ describe('names in documents exist:', () => {
     expect(silent.map(({ path }) => path)).toEqual([])
   })
 
+  test('npx signalbox in every block, since no shell of a reader has the bare command', () => {
+    const bare = currentDocuments.flatMap(({ path, text }) =>
+      [...text.matchAll(/^ *```[^\n]*\n([\s\S]*?)^ *```$/gm)]
+        .flatMap(([, block = '']) => block.split('\n'))
+        .filter((line) =>
+          /^\s*(?:\$ )?(?:\w+=\S* )*signalbox [a-z-]|[;&|(]\s*signalbox [a-z-]|\bsignalbox\(\)/.test(line),
+        )
+        .map((line) => `${path}: ${line}`),
+    )
+    expect(bare).toEqual([])
+  })
+
   test('commands of signalbox', async () => {
     const commands = new Set(
       currentDocuments.flatMap(({ text }) => {

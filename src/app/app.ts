@@ -207,7 +207,11 @@ async function mountApi(
   const served = { limit: limiter.limitVisit, readBuild: buildConsoleReader(consoleFolder), random }
   const allowsPrivateTargets = config.webhookAllowedPrivateTargets.length > 0
   mountConsole(server, { ...features.pages, ...served, environment, findSocket, allowsPrivateTargets })
-  const portal = { ancestors: config.portalFrameAncestors, isBuilding: environment === 'development' }
+  const portal = {
+    ancestors: config.portalFrameAncestors,
+    isBuilding: environment === 'development',
+    allowsPrivateTargets,
+  }
   mountPortal(server, { brand, ...served, ...portal })
   const development = describeDevelopment(config, { baseUrl, findRealtime: realtime.findApp })
   mountStartPage(server, { brand, development, limit: limiter.limitVisit })

@@ -64,7 +64,7 @@ afterAll(async () => {
 
 test('the server of the guide writes each event to disk, and every block of the guide is known here', () => {
   expect(blockWith('store_dir')).toContain('sync_interval: always')
-  expect(blocks.map(({ language }) => language)).toEqual(['text', 'sh', 'sh', 'js', 'text'])
+  expect(blocks.map(({ language }) => language)).toEqual(['text', 'sh', 'sh', 'js', 'sh', 'sh', 'sh', 'text'])
 })
 
 test('the consumer of the guide prints what a webhook gets, with the same id', async () => {
@@ -74,9 +74,12 @@ test('the consumer of the guide prints what a webhook gets, with the same id', a
   await makeContract(fixture.account, 'One')
   await waitFor('the delivery', () => receiver.requests.length > 0)
   const body = receiver.requests[0]?.body.toString() ?? ''
-  await using shell = await openGuideShell({ NATS_URL: servers.url, ...LOGIN, SINCE: since })
+  await using shell = await openGuideShell(LOGIN)
   await writeFile(join(shell.checkout, 'consumer.mjs'), blockWith('consumers.get'))
-  await shell.run('node consumer.mjs & echo started')
+  const start = blockWith('node consumer.mjs')
+    .replace(/NATS_URL=\S+/, `NATS_URL=${servers.url}`)
+    .replace(/SINCE=\S+/, `SINCE=${since}`)
+  await shell.run(`${start.trim()} & echo started`)
   const subject = `ev.${fixture.account}.contract.create`
   const [line] = await shell.waitForOutput(new RegExp(`^${subject} .*$`, 'm'))
   expect(line).toBe(`${subject} ${body}`)

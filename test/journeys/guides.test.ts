@@ -14,8 +14,7 @@ import {
   supabaseUser,
 } from '../command/people-exports.ts'
 import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
-import { openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
+import { walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { buildFakeIdp } from '../harness/fakes/saml-idp/fake-idp.ts'
@@ -35,6 +34,7 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   'let-another-app-sign-in.md': [
     ['export TOKEN', /^/],
     ['export CLIENT', /^/],
+    ['export ACCESS_TOKEN', /^Open http:/m],
     ['/rotate-secret', /"client_secret":"/],
     ['/oauth/exchange', /"data":\[[^\n]*"pagination"/],
     ['private_key_jwt', /"client_id":"/],
@@ -43,9 +43,10 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   'provisioning.md': [
     ['export SIGNALBOX_URL', /^/],
     ['export TARGET', /^/],
-    ['/sync', /"data":\{"document_id"/],
+    ['node target.mjs', /^/],
+    ['$TARGET/sync', /"data":\{"document_id"/],
     ['/reconcile', /"data":\{"document_id"/],
-    ['scim/v2', /"protocol":"scim"/],
+    ['scim/v2', /"data":\{"document_id"/],
   ],
   'second-factors.md': [
     ['requires_second_factor', /"requires_second_factor":true/],
@@ -65,7 +66,17 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   'sign-up.md': [
     ['picture.json', /"name":"Ada King"[\s\S]*\/auth\/picture\/[\s\S]*A mail with a link is on its way to each/],
   ],
-  'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
+  'tenants.md': [
+    ['export BASE', /^/],
+    ['"internal"', /"internal":"shipment\.arrive"/],
+    ['export ACCOUNT', /^/],
+    ['/invitation"', /"message":"Invitation sent\."/],
+    ['export INVITATION', /"email":"dev@acme\.example","name":"Dev"/],
+    ['export KEY', /^/],
+    ['export WEBHOOK', /^/],
+    ['/events"', /"message":"Event set replaced\."/],
+    ['/publish"', /"accepted":1[\s\S]*"data":\[/],
+  ],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
   'manage.md': [
     ['user create', /^User vera@example\.com enabled\.$/m],
@@ -79,6 +90,7 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['/extend"', /"status":"extended"/],
     ['/ack"', /"status":"acknowledged"/],
     ['"permissions":', /"key":"sbx_/],
+    ['listen --pull', /^/],
   ],
   'move-from-svix.md': [
     ['cat > events.json', /^/],
@@ -128,9 +140,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'pull.md': {
     '/nack"': 'instead of the acknowledgement before it; src/webhook/pull/receipt.test.ts',
-    'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts',
   },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
+  'let-another-app-sign-in.md': { 'npm install': 'a package of the registry, which this repository has' },
+  'provisioning.md': { 'npm start': 'the command of the README with a setting, which the service of this file has' },
   'move-from-svix.md': {
     'import convoy': 'services of others; test/command/import-sources.test.ts',
     '--from export.json': 'it needs an export; test/command/import-svix.test.ts',
@@ -160,11 +173,27 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'tracing.md': { OTEL_: 'a start with a collector; src/tracing/tracing.slow.test.ts' },
 }
 
-/** Sets the variables that the text of a guide names. */
+/** What a program in the background prints after a block, by a text of the block. */
+const PRINTED_LATER: readonly (readonly [block: string, printed: RegExp])[] = [
+  ['node target.mjs', /^listening$/m],
+  ['listen --pull', /^Pulling the deliveries of the webhook [0-9a-f-]{36} from /m],
+  ['$TARGET/sync', /^admin@signalbox\.localhost active$/m],
+]
+
+/** Sets the variables that the text of a guide names, and saves its programs. */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   'move-from-svix.md': async () => {
     await writeFile(join(shell.checkout, 'svix-token.txt'), SOURCE_TOKEN)
     await shell.run(`export SIGNALBOX_URL=http://localhost:${port}`)
+  },
+  'let-another-app-sign-in.md': async () =>
+    writeFile(join(shell.checkout, 'sign-in.mjs'), usePorts(await readProgram('let-another-app-sign-in.md'))),
+  'provisioning.md': async () => {
+    const program = await readProgram('provisioning.md')
+    // The package is built by packages/webhooks/test/built-package.slow.test.ts.
+    const source = join(PROJECT_ROOT, 'packages/webhooks/src/provisioning.ts')
+    const text = program.replace('@signalbox/webhooks/provisioning', source).replace('4100', String(guideTargetPort))
+    await writeFile(join(shell.checkout, 'target.mjs'), text)
   },
   // What the exports of the guides give.
   'move-from-supabase-auth.md': () => writeRows([supabaseUser(), supabaseUser(), supabaseClient(makeSecret())]),
@@ -175,7 +204,6 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
     await writeFile(join(shell.checkout, 'realm', 'acme-realm.json'), realm)
   },
   'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
-  'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
   'enterprise-sign-in.md': () =>
     shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`),
   'portal.md': () =>
@@ -230,18 +258,24 @@ let service: LocalStart
 let port: number
 /** Of the example that takes users. */
 let targetPort: number
+/** Of the program of the guide that signs a user in. */
+let appPort: number
+/** Of the program of the guide that takes users. */
+let guideTargetPort: number
 
 beforeAll(async () => {
   port = await findFreePort()
   targetPort = await findFreePort()
+  guideTargetPort = await findFreePort()
+  appPort = await findFreePort()
   receiver = await startReceiver()
   svix = await startSvix([{ app: { id: 'app_2Xy', name: 'Acme' }, endpoints: [makeEndpoint(), makeEndpoint()] }])
   shell = await openGuideShell()
-  const target = `127.0.0.1:${receiver.port},127.0.0.1:${targetPort}`
+  const target = [receiver.port, targetPort, guideTargetPort].map((allowed) => `127.0.0.1:${allowed}`).join(',')
   service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
   // A variable that a guide forgot ends its command.
   await shell.run('set -u')
-  await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }; signalbox() { node bin/signalbox.mjs "$@"; }`)
+  await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }`)
 })
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()
@@ -263,25 +297,43 @@ function makeEndpoint() {
 const usePorts = (text: string) =>
   text
     .replaceAll('localhost:3000', `localhost:${port}`)
+    .replaceAll('127.0.0.1:4100', `127.0.0.1:${guideTargetPort}`)
+    .replaceAll(/(127\.0\.0\.1:|listen\()4711\b/g, `$1${appPort}`)
     .replaceAll('https://api.svix.com', svix.origin)
-    .replaceAll(/https:\/\/(?:crm|hr)\.example\.com/g, `http://127.0.0.1:${receiver.port}`)
+    .replaceAll(/https:\/\/(?:hr|hooks)\.example\.com/g, `http://127.0.0.1:${receiver.port}`)
+
+const readGuide = (guide: string) => readFile(join(PROJECT_ROOT, 'docs/guides', guide), 'utf8')
+
+/** The program of a guide, in its only block of JavaScript. */
+async function readProgram(guide: string): Promise<string> {
+  const [program, ...others] = listBlocks(await readGuide(guide)).filter(({ language }) => language === 'js')
+  if (!program || others.length > 0) throw new Error(`${guide} has not one program`)
+  return program.text
+}
 
 const readBlocks = async (guide: string) =>
-  listBlocks(await readFile(join(PROJECT_ROOT, 'docs/guides', guide), 'utf8')).filter(
-    ({ language }) => language === 'sh',
-  )
+  listBlocks(await readGuide(guide)).filter(({ language }) => language === 'sh')
 
-/** The access token of the administrator for the app that the guide registered: its steps 1 to 3, by a certified library. */
-async function signInAtApp(): Promise<string> {
-  const { data } = JSON.parse(await readFile(join(shell.checkout, 'client.json'), 'utf8'))
-  const client = { id: data.client_id, secret: data.client_secret, redirectUri: data.redirect_uris[0] }
-  const base = `http://localhost:${port}`
-  const visit: OauthFixture['walk'] = (browser, url, answers = {}) => walk(base, browser, { url, answers })
-  const flow = await openFlow({ issuer: `${base}/api/v3/oauth`, walk: visit }, client)
+/** Signs the administrator in at the address that the program of the guide prints, and goes back to the program. */
+async function signInAtApp(): Promise<void> {
+  const [, url = ''] = await shell.waitForOutput(/^Open (http:\S+)$/m)
   const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
-  const { tokens } = await flow.signIn(buildVisitor(), { user: { email: 'admin@signalbox.localhost', password } })
-  return tokens.access_token
+  const answers = { user: { email: 'admin@signalbox.localhost', password } }
+  const { location = '' } = await walk(`http://localhost:${port}`, buildVisitor(), { url, answers })
+  expect(await (await fetch(location)).text()).toBe('Signed in.')
 }
+
+/** A block as a shell without a terminal runs it. */
+function wrap(text: string): string {
+  // The service holds the embedded database and the port: doctor says so.
+  if (text.startsWith('npx signalbox doctor')) return `${text.trim()} || true`
+  // In place of a terminal of its own, and Ctrl-C.
+  if (text.includes('listen --pull')) return `${text.trim()} 2>&1 &`
+  return text.includes('node sign-in.mjs') ? `{ ${text.trim()}\n} 2>&1` : text
+}
+
+const hasInvitation = async () =>
+  (await (await fetch(`http://localhost:${port}/auth/mail`)).text()).includes('invitation?token=')
 
 /** A target has one job at a time, which the reader of the guide waits for. */
 async function hasNoJob(): Promise<boolean> {
@@ -303,12 +355,16 @@ describe('the commands of a guide run as they stand', () => {
       const known = blocks.find(([part]) => text.includes(part))
       if (!known) continue
       left.delete(known[0])
-      if (text.includes('$ACCESS_TOKEN')) await shell.run(`export ACCESS_TOKEN=${await signInAtApp()}`)
       if (text.includes('$SESSION')) await shell.run(`export SESSION=${lastId}`)
+      if (text.includes('/auth/mail"')) await waitFor('the mail, for which a reader waits', hasInvitation)
       if (text.includes('/reconcile')) await waitFor('the end of the job before', hasNoJob)
-      // The service holds the embedded database and the port: doctor says so.
-      const printed = await shell.run(guide === 'doctor.md' ? `${text.trim()} || true` : usePorts(text))
+      const [printed] = await Promise.all([
+        shell.run(wrap(usePorts(text))),
+        text.includes('node sign-in.mjs') && signInAtApp(),
+      ])
       expect(printed, text).toMatch(known[1])
+      const later = PRINTED_LATER.find(([part]) => text.includes(part))
+      if (later) await shell.waitForOutput(later[1])
       lastId = /"document_id":"([^"]+)"/.exec(printed)?.[1] ?? lastId
       expect(printed, text).not.toMatch(/"code":"unauthorized"|"status":40[0134]/)
     }

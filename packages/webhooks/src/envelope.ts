@@ -42,6 +42,8 @@ export function parseEnvelope(text: string): Envelope {
   checkCommonMembers(envelope)
   const data = envelope.data
   checkMember(isObject(data), 'data')
+  if (isObject(data.user) && data.resource === undefined)
+    throw refuseKind('a provisioning target', 'verifyProvisioning')
   checkMember(isTextOrNull(data.account), 'data.account')
   checkMember(isText(data.resource), 'data.resource')
   checkMember(isText(data.action), 'data.action')
@@ -74,6 +76,16 @@ export function checkCommonMembers(envelope: Record<string, unknown>): void {
 /** Throws a `WebhookVerificationError` that names the member, unless it is valid. */
 export function checkMember(isValid: boolean, name: string): asserts isValid {
   if (!isValid) throw new WebhookVerificationError('envelope_malformed', `The member ${name} is not as documented.`)
+}
+
+/** The refusal of a genuine body of the other kind, with the function that verifies it. */
+export function refuseKind(kind: string, verifier: 'verifyDelivery' | 'verifyProvisioning'): WebhookVerificationError {
+  const path = verifier === 'verifyDelivery' ? '@signalbox/webhooks' : '@signalbox/webhooks/provisioning'
+  return new WebhookVerificationError(
+    'envelope_malformed',
+    `The signature is right, and the body is for ${kind}.`,
+    `Verify it with ${verifier} of ${path}.`,
+  )
 }
 
 /** Whether `value` is a JSON object. */

@@ -1,4 +1,4 @@
-import { checkCommonMembers, checkMember, isObject, isText, parseObject } from './envelope.ts'
+import { checkCommonMembers, checkMember, isObject, isText, parseObject, refuseKind } from './envelope.ts'
 import { type VerificationInput, verifySignature } from './verify-signature.ts'
 
 export { WebhookVerificationError } from './verification-error.ts'
@@ -35,7 +35,8 @@ export async function verifyProvisioning(input: VerificationInput): Promise<Prov
   const envelope = parseObject(text)
   checkCommonMembers(envelope)
   checkMember(isObject(envelope.data), 'data')
-  const user = envelope.data.user
+  const { user, resource } = envelope.data
+  if (user === undefined && isText(resource)) throw refuseKind('a webhook', 'verifyDelivery')
   checkMember(isObject(user), 'data.user')
   checkMember(isText(user.document_id), 'data.user.document_id')
   checkMember(isText(user.email), 'data.user.email')

@@ -45,8 +45,8 @@ export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
   readonly reason: RefusalReason
 
-  constructor(reason: RefusalReason, finding: string) {
-    super(`${finding} ${REMEDIES[reason]}`)
+  constructor(reason: RefusalReason, finding: string, remedy: string = REMEDIES[reason]) {
+    super(`${finding} ${remedy}`)
     this.reason = reason
   }
 }

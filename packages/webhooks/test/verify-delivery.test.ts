@@ -282,10 +282,30 @@ describe('provisioning', () => {
     await expect(forged).rejects.toMatchObject({ reason: 'signature_mismatch' })
   })
 
-  test('a webhook envelope is refused as a provisioning envelope, and vice versa', async () => {
+  test('a genuine body of the other kind is refused with the name of the function that verifies it', async () => {
     const body = JSON.stringify(envelope)
-    expect(await reasonOf({ body, headers: deliveryHeaders(body) })).toBe('envelope_malformed')
-    const webhook = verifyProvisioning({ ...base, headers: deliveryHeaders() })
-    await expect(webhook).rejects.toMatchObject({ reason: 'envelope_malformed' })
+    expect(await checkDelivery({ ...base, body, headers: deliveryHeaders(body) })).toEqual({
+      ok: false,
+      reason: 'envelope_malformed',
+      message:
+        'The signature is right, and the body is for a provisioning target. Verify it with verifyProvisioning of @signalbox/webhooks/provisioning.',
+    })
+    await expect(verifyProvisioning({ ...base, headers: deliveryHeaders() })).rejects.toMatchObject({
+      reason: 'envelope_malformed',
+      message:
+        'The signature is right, and the body is for a webhook. Verify it with verifyDelivery of @signalbox/webhooks.',
+    })
+  })
+
+  test.each([
+    ['neither kind', {}, 'data.account', 'data.user'],
+    ['a user that is no object', { user: 'ada' }, 'data.account', 'data.user'],
+    ['both kinds', { ...ENVELOPE.data, user: {} }, undefined, 'data.user.document_id'],
+  ])('a body of %s is refused by its member', async (_kind, data, ofWebhook, ofUser) => {
+    const body = JSON.stringify({ ...envelope, data })
+    const input = { ...base, body, headers: deliveryHeaders(body) }
+    const checked = await checkDelivery(input)
+    expect(checked.ok ? undefined : /member (\S+) is/.exec(checked.message)?.[1]).toBe(ofWebhook)
+    await expect(verifyProvisioning(input)).rejects.toMatchObject({ message: expect.stringContaining(`${ofUser} is`) })
   })
 })

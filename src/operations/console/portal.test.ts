@@ -55,6 +55,17 @@ describe('the page of the portal', () => {
     expect(plain.body).not.toMatch(/<script(?![^>]* src="\/console\/assets\/)/)
   })
 
+  test('says whether private targets are allowed, and none of them', async () => {
+    await using allowing = await createTestApp({
+      consoleFolder: folder,
+      env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: '127.0.0.1:4999' },
+    })
+    const [none, some] = [(await get(app, '/portal')).body, (await get(allowing, '/portal')).body]
+    expect(none).toContain('allowsPrivateTargets&quot;:false')
+    expect(some).toContain('allowsPrivateTargets&quot;:true')
+    expect(some).not.toContain('4999')
+  })
+
   test('is framed by no page unless a setting lists its origin, and by those alone', async () => {
     const [none, some] = [(await get(app, '/portal')).headers, (await get(framed, '/portal')).headers]
     expect(none['content-security-policy']).toMatch(/; frame-ancestors 'none'$/)

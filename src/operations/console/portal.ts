@@ -18,6 +18,8 @@ export interface PortalDeps {
   readBuild: ConsoleReader
   /** `PORTAL_FRAME_ANCESTORS`. */
   ancestors: readonly string[]
+  /** Whether callbacks may go to the private targets that a setting of the service names. */
+  allowsPrivateTargets: boolean
   /** Counts a request; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
@@ -43,7 +45,7 @@ export function mountPortal(server: FastifyInstance, deps: PortalDeps): void {
       service: brand.name,
       environment: '',
       version: VERSION,
-      allowsPrivateTargets: false,
+      allowsPrivateTargets: deps.allowsPrivateTargets,
       language: texts.lang,
     }
     const portal = {

@@ -1,10 +1,11 @@
 import { useTranslation } from 'react-i18next'
+import { settings } from '../../frame/settings.ts'
 import { TextInput } from '../../parts/fields.tsx'
 
 interface UrlInputProps {
   value: string
   onChange: (url: string) => void
-  /** What it may be. Default: a public one. */
+  /** What it may be. Default: that for a reader who sets nothing of the service. */
   hint?: string
 }
 
@@ -15,7 +16,7 @@ export function UrlInput({ value, onChange, hint }: UrlInputProps) {
     <TextInput
       field="url"
       label={t('create.url')}
-      description={hint ?? t('create.url-hint')}
+      description={hint ?? t(settings.allowsPrivateTargets ? 'create.url-hint-allowed' : 'create.url-hint')}
       placeholder="https://example.com/webhooks"
       type="url"
       required

@@ -99,25 +99,31 @@ export async function acceptInvitation(
   const { token, name, now } = acceptance
   const invitation = await findOpenInvitation(tx, { tokenHash: hashProofToken(token), now, lock: true })
   if (!invitation) return { problem: buildLinkInvalid('used_meanwhile') }
-  const refusal = await findRefusal(deps, tx, invitation, { ...prepared, now })
-  if (refusal) return { problem: refusal }
+  const known = await judgeUser(deps, tx, invitation, { ...prepared, now })
+  if (known instanceof Problem) return { problem: known }
   const isNewUser = prepared.kind === 'new'
-  const userId = isNewUser ? (await registerInvitedUser(deps, tx, { ...prepared, name, now })).id : prepared.userId
-  if (!isNewUser) await proveAddress(tx, userId, now)
-  const member = await join(deps, tx, { invitation, userId, now })
+  const user = isNewUser
+    ? await registerInvitedUser(deps, tx, { ...prepared, name, now })
+    : { id: prepared.userId, name: known.name }
+  if (!isNewUser) await proveAddress(tx, user.id, now)
+  const member = await join(deps, tx, { invitation, user, now })
   return { invitation, member, isNewUser }
 }
 
-/** The reason for which this user cannot accept a locked invitation; undefined when it can, and what it loses by that has ended. */
-async function findRefusal(
+/**
+ * The reason for which this user cannot accept a locked invitation, or its name, which a new one does not have yet; what it
+ * loses by the acceptance has then ended.
+ */
+async function judgeUser(
   deps: JoinDeps,
   tx: Database,
   invitation: OpenInvitation,
   prepared: Exclude<PreparedAcceptance, { kind: 'refused' }> & { now: Date },
-): Promise<Problem | undefined> {
+): Promise<Problem | { name: string | null }> {
   const { account, email, invitedBy } = invitation
   const { now } = prepared
   let holdings = NEW_HOLDINGS
+  let name: string | null = null
   let ends: JoinEnds = 'nothing'
   if (prepared.kind === 'user') {
     const { userId } = prepared
@@ -130,6 +136,7 @@ async function findRefusal(
     if (joining instanceof Problem) return joining
     ends = joining
     holdings = candidate.holdings
+    name = candidate.name
   }
   const roles = await findMemberRoles(tx, invitation.roles)
   const inviter = await findActiveUser(tx, invitedBy)
@@ -143,7 +150,7 @@ async function findRefusal(
   const mayGive = giver && grants.every((grant) => holdsGrant(giver, grant))
   if (!mayGive) return buildLinkInvalid('inviter_holds_less')
   if (prepared.kind === 'user') await endBeforeJoin(tx, { ends, userId: prepared.userId, now })
-  return undefined
+  return { name }
 }
 
 /** What ends by a join, or why an existing user cannot belong to an account beside its others. The link proves the address. */
@@ -159,14 +166,14 @@ function judgeJoin(deps: JoinDeps, candidate: Candidate, account: AccountId): Jo
 async function join(
   deps: AcceptanceDeps,
   tx: Database,
-  { invitation, userId, now }: { invitation: OpenInvitation; userId: UserId; now: Date },
+  { invitation, user, now }: { invitation: OpenInvitation; user: { id: UserId; name: string | null }; now: Date },
 ): Promise<NamedAccountMember> {
   const { account, email } = invitation
   const roles = (await findMemberRoles(tx, invitation.roles)).map(({ id }) => id)
   const id = deps.ids.next<'account member'>()
-  const member = await insertAccountMember(tx, { id, account, userId, roles, now })
-  await markAccepted(tx, { id: invitation.id, by: userId, now })
-  return { ...member, email, name: null }
+  const member = await insertAccountMember(tx, { id, account, userId: user.id, roles, now })
+  await markAccepted(tx, { id: invitation.id, by: user.id, now })
+  return { ...member, email, name: user.name }
 }
 
 /** An invitation for the reader of its link, with the step that accepts it. */

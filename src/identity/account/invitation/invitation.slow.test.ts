@@ -67,7 +67,7 @@ describe('an invitation', () => {
     const reply = await accept(token, { password: PASSWORD, name: 'Ada' })
     expect(reply).toMatchObject({
       status: 200,
-      body: { data: { account: { document_id: id, name: 'Acme' }, member: { email }, is_new_user: true } },
+      body: { data: { account: { document_id: id, name: 'Acme' }, member: { email, name: 'Ada' }, is_new_user: true } },
     })
     const login = await app.anonymous('POST', '/api/v3/auth/login/local', { email, password: PASSWORD })
     expect(login.body.data).toMatchObject({ user: { email, name: 'Ada' }, account: { document_id: id } })
@@ -90,7 +90,11 @@ describe('an invitation', () => {
     const { token } = await invite(boss.call, path, invitee.email.toUpperCase(), ['account-developer'])
     const { body } = await app.admin('GET', `${path}?filters=email|eq|${invitee.email.toUpperCase()}`)
     expect(body.data).toMatchObject([{ status: 'open', accepted_by: null }])
-    expect(await accept(token, {}, invitee.call)).toMatchObject({ status: 200, body: { data: { is_new_user: false } } })
+    expect((await invitee.call('PATCH', '/api/v3/auth/user', { name: 'Grace' })).status).toBe(200)
+    expect(await accept(token, {}, invitee.call)).toMatchObject({
+      status: 200,
+      body: { data: { is_new_user: false, member: { name: 'Grace' } } },
+    })
     expect((await members(id)).at(-1)).toMatchObject({ user: invitee.id, roles: [await roleOf('account-developer')] })
     expect((await app.admin('GET', path)).body.data).toMatchObject([{ status: 'accepted', accepted_by: invitee.id }])
     const user = (await app.admin('GET', `/api/v3/identity/user/${invitee.id}`)).body.data
