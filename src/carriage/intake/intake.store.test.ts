@@ -12,7 +12,6 @@ import {
   type IntakeState,
   leaseIntake,
   noteFault,
-  readAgain,
   releaseIntake,
   type Taking,
   takeIn,
@@ -150,13 +149,14 @@ test('home takes in the events of types that a global webhook subscribes to now'
 })
 
 test('an instant that was asked for meanwhile is read from, and the earliest of several', async () => {
+  const askFor = (since: Date) => pool.query('update log_intake set read_since = least(read_since, $1)', [since])
   await begin()
-  await readAgain(db, at(2))
+  await askFor(at(2))
   expect(await take()).toEqual({ isLeased: true, taken: 0, readSince: null })
   const seen: IntakeState = { ...NEVER_READ, incarnation: 'a', sequence: 5, readSince: null }
-  await readAgain(db, at(4))
-  await readAgain(db, at(3))
-  await readAgain(db, at(6))
+  await askFor(at(4))
+  await askFor(at(3))
+  await askFor(at(6))
   expect(await take({ seen })).toEqual({ isLeased: true, taken: 0, readSince: at(3) })
   expect(await findIntakeFacts(db)).toMatchObject({ readSince: at(3) })
   expect(await take({ seen: { ...seen, readSince: at(3) } })).toMatchObject({ readSince: null })
