@@ -1,11 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { transform } from 'rolldown/utils'
 import { expect, test } from 'vitest'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 
@@ -34,4 +34,17 @@ test('a Node that cannot run the service gets one sentence, and the code that th
   const unit = await readFile(join(PROJECT_ROOT, 'deploy/systemd/signalbox.service'), 'utf8')
   expect(unit).toMatch(/^RestartPreventExitStatus=78$/m)
   expect(await readFile(join(PROJECT_ROOT, 'docs/deployment.md'), 'utf8')).toContain('exit code 78')
+})
+
+test('a command whose output nobody reads ends in silence, with the code of SIGPIPE', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox-pipe-'))
+  try {
+    // The command starts when its reader has closed the pipe.
+    const command = `(read -r _ < gate; "${process.execPath}" "${MAIN}" --help; echo "code $?" >&2)`
+    const script = `mkfifo gate; ${command} | (exec <&-; echo open > gate)`
+    const { stderr } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd: folder })
+    expect(stderr).toBe('code 141\n')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })

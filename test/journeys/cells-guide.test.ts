@@ -73,8 +73,8 @@ test('the steps to a cell and back work as they are written, for users who are n
         .replaceAll('signalbox:password', `${USER}:password`)
         .replaceAll('cell.example:5432', new URL(servers.cell).host),
     )
-  await run('signalbox() { node bin/signalbox.mjs "$@"; }')
-  const [adding = '', status = ''] = (add?.text ?? '').split(/^(?=signalbox cell status)/m)
+  await run('npx() { shift; node bin/signalbox.mjs "$@"; }')
+  const [adding = '', status = ''] = (add?.text ?? '').split(/^(?=npx signalbox cell status)/m)
   expect(await run(adding)).toContain('The cell c1 is active.')
   // Processes use it within some seconds: until then there is something to do.
   const printed = await waitFor('a status without remedies', () => run(status).catch(() => undefined), FAR)
@@ -85,7 +85,7 @@ test('the steps to a cell and back work as they are written, for users who are n
   const global = await subscribe({ url: `${globalReceiver.origin}/`, is_global: true })
   const key = await service.call('POST', '/api/v3/identity/api-key', { name: 'Trigger', permissions: TRIGGERS })
   const caller = `SIGNALBOX_URL=${service.url} SIGNALBOX_TOKEN=${key.body.data.key}`
-  const triggered = await run(`(export ${caller}; signalbox trigger contract.create --account ${fixture.account})`)
+  const triggered = await run(`(export ${caller}; npx signalbox trigger contract.create --account ${fixture.account})`)
   expect(triggered).toMatch(new RegExp(`^dispatch .* success .* webhook ${global}$`, 'm'))
   const { rows } = await servers
     .open(urlOf(servers.cell, 'password-of-the-cell', 'c1'))

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { glob, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SOURCE_TOKEN, type SourceSimulator, startSvix } from '../command/import-simulators.ts'
@@ -79,6 +79,7 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['/extend"', /"status":"extended"/],
     ['/ack"', /"status":"acknowledged"/],
     ['"permissions":', /"key":"sbx_/],
+    ['listen --pull', /^Pulling /m],
   ],
   'move-from-svix.md': [
     ['cat > events.json', /^/],
@@ -128,7 +129,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'pull.md': {
     '/nack"': 'instead of the acknowledgement before it; src/webhook/pull/receipt.test.ts',
-    'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts',
   },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
   'move-from-svix.md': {
@@ -241,7 +241,7 @@ beforeAll(async () => {
   service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
   // A variable that a guide forgot ends its command.
   await shell.run('set -u')
-  await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }; signalbox() { node bin/signalbox.mjs "$@"; }`)
+  await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }`)
 })
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()
@@ -293,6 +293,14 @@ async function hasNoJob(): Promise<boolean> {
   return data.length > 0 && data.every(({ status }) => !['pending', 'running'].includes(status))
 }
 
+/** Runs a command that ends by a signal until it has printed something. */
+async function runUntil(printed: RegExp, command: string): Promise<void> {
+  // The program takes the place of its shell, so that the signal reaches it.
+  await shell.run(`(npx() { shift; exec node bin/signalbox.mjs "$@"; }; ${command}) & RUNNING=$!`)
+  await shell.waitForOutput(printed)
+  await shell.run('kill $RUNNING; wait $RUNNING')
+}
+
 describe('the commands of a guide run as they stand', () => {
   test.each(Object.entries(RUN))('%s', async (guide, blocks) => {
     const left = new Map(blocks)
@@ -306,6 +314,10 @@ describe('the commands of a guide run as they stand', () => {
       if (text.includes('$ACCESS_TOKEN')) await shell.run(`export ACCESS_TOKEN=${await signInAtApp()}`)
       if (text.includes('$SESSION')) await shell.run(`export SESSION=${lastId}`)
       if (text.includes('/reconcile')) await waitFor('the end of the job before', hasNoJob)
+      if (text.includes('listen --pull')) {
+        await runUntil(known[1], usePorts(text).trim())
+        continue
+      }
       // The service holds the embedded database and the port: doctor says so.
       const printed = await shell.run(guide === 'doctor.md' ? `${text.trim()} || true` : usePorts(text))
       expect(printed, text).toMatch(known[1])
@@ -403,6 +415,14 @@ test('the first steps of the start page run as they stand, the steps after a new
     expect.stringMatching(/^npx signalbox /),
     expect.stringMatching(/^npx signalbox /),
   ])
+})
+
+test('no page of a release has the command without npx, but the one that defines it', async () => {
+  const bare: string[] = []
+  for await (const path of glob('docs/**/*.md', { cwd: PROJECT_ROOT }))
+    for (const { text } of listBlocks(await readFile(join(PROJECT_ROOT, path), 'utf8')))
+      if (/^signalbox /m.test(text)) bare.push(path)
+  expect([...new Set(bare)]).toEqual(['docs/guides/webhooks.md'])
 })
 
 test('each block of each guide is run, or listed with its reason', async () => {

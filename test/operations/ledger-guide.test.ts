@@ -29,7 +29,7 @@ beforeAll(async () => {
   done = await addEnded(database, { account, at: '2026-09-01T10:00:00.123Z', earlier: 2 })
   failed = await addEnded(database, { account, at: '2026-09-02T10:00:00Z', status: 'failed' })
   await writeFile(join(shell.checkout, 'storage.key'), `${STORAGE_KEY.secretAccessKey}\n`)
-  await shell.run(`set -u; EVENT=${done.event}; signalbox() { node bin/signalbox.mjs "$@"; }`)
+  await shell.run(`set -u; EVENT=${done.event}; npx() { shift; node bin/signalbox.mjs "$@"; }`)
 })
 afterAll(async () => {
   await shell?.[Symbol.asyncDispose]()
@@ -54,7 +54,7 @@ test('the commands of the page export to a folder and to object storage, and fin
   const files = [...store.objects.keys()].filter((name) => name.endsWith('.parquet'))
   expect(files).toHaveLength(4)
   expect(files).toContain(`signalbox/events/database=home/owner=${account}/day=2026-09-02/0.parquet`)
-  const lines = await shell.run(`signalbox ledger read --from s3://archive/signalbox --webhook ${failed.webhook}`)
+  const lines = await shell.run(`npx signalbox ledger read --from s3://archive/signalbox --webhook ${failed.webhook}`)
   expect(lines).toContain(`2026-09-02T10:00:00.000Z  ${failed.id}  invoice.paid  ${account}  failed after 1`)
 
   const { rows: audit } = await database.pool.query(

@@ -12,7 +12,9 @@ async function readNames(): Promise<Map<string, string>> {
   const names = new Map<string, string>()
   const paths = ['README.md', '{docs,packages,examples,deploy,sdk}/**/*.{md,ts,tsx,mjs,js,json,yaml,yml,service,env}']
   for await (const path of glob(paths, { cwd: ROOT, exclude: (name) => /(?:^|\/)(?:node_modules|dist)$/.test(name) }))
-    for (const [name] of (await readFile(join(ROOT, path), 'utf8')).matchAll(/(?<![\w*])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w*])/g))
+    for (const [name] of (await readFile(join(ROOT, path), 'utf8')).matchAll(
+      /(?<![\w*])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w*])/g,
+    ))
       if (!(name.endsWith('_FILE') && isSecretSetting(name.slice(0, -'_FILE'.length)))) names.set(name, path)
   return names
 }
