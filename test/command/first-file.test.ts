@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { PROJECT_ROOT } from '../harness/process/process.ts'
+import { buildCleanEnvironment, PROJECT_ROOT } from '../harness/process/process.ts'
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 
@@ -40,9 +40,11 @@ test('a command whose output nobody reads ends in silence, with the code of SIGP
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-pipe-'))
   try {
     // The command starts when its reader has closed the pipe.
-    const command = `(read -r _ < gate; "${process.execPath}" "${MAIN}" --help; echo "code $?" >&2)`
+    const command = `(read -r _ < gate; "${process.execPath}" "${MAIN}" doctor; echo "code $?" >&2)`
     const script = `mkfifo gate; ${command} | (exec <&-; echo open > gate)`
-    const { stderr } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd: folder })
+    // Settings that are refused: nothing else is examined.
+    const env = { ...buildCleanEnvironment(process.env), PORT: 'eighty' }
+    const { stderr } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd: folder, env })
     expect(stderr).toBe('code 141\n')
   } finally {
     await rm(folder, { recursive: true })
