@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../src/app/config/config-variables.ts'
+import { NAMES_OF_APPS } from '../src/operations/doctor/unknown-settings.ts'
 import { isSecretSetting } from '../src/app/config/secret-files.ts'
 import { listPages } from '../src/app/feature/pages.ts'
 import { ROUTE_TREE } from '../src/app/feature/route-tree.ts'
@@ -226,6 +227,7 @@ describe('names in documents exist:', () => {
         .filter(
           (name) =>
             !(name in VARIABLES) &&
+            !NAMES_OF_APPS.includes(name) &&
             !isSecretSetting(name.replace(/_FILE$/, '')) &&
             !SOCIAL_SETTING.test(name) &&
             !others.some((other) => name.startsWith(other)),
