@@ -6,6 +6,7 @@ import { isSecretSetting } from '../src/app/config/secret-files.ts'
 import { listPages } from '../src/app/feature/pages.ts'
 import { ROUTE_TREE } from '../src/app/feature/route-tree.ts'
 import { AREAS, type Area, FINDING_AREAS, type FindingCode } from '../src/operations/doctor/finding.ts'
+import { NAMES_OF_APPS } from '../src/operations/doctor/unknown-settings.ts'
 import { INDEX_PLANS } from '../src/postgres/statement/database.ts'
 import { PUBLISH_ROUTES } from '../src/realtime/embedded/publish/publish-api.ts'
 import { runCommand } from './harness/process/command-line.ts'
@@ -238,6 +239,7 @@ describe('names in documents exist:', () => {
         .filter(
           (name) =>
             !(name in VARIABLES) &&
+            !NAMES_OF_APPS.includes(name) &&
             !isSecretSetting(name.replace(/_FILE$/, '')) &&
             !SOCIAL_SETTING.test(name) &&
             !others.some((other) => name.startsWith(other)),

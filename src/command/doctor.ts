@@ -16,36 +16,37 @@ export function addDoctorCommand(program: Command): void {
     .option('--json', 'print one JSON object', false)
     .action(async ({ json }: { json: boolean }) => {
       const { examine } = await import('../app/doctor/doctor.ts')
+      const { findPages } = await import('../app/doctor/pages.ts')
       const areas = await examine({
         directory: process.cwd(),
         clock: systemClock,
         random: systemRandom,
         lookUp: (host) => lookup(host),
       })
+      const pages = findPages({ directory: process.cwd() })
       const isOk = areas.every(({ status }) => status !== 'failure')
-      if (json) printJson({ ok: isOk, version: VERSION, areas: areas.map(toJson) })
-      else for (const line of listLines(areas)) print(line)
+      if (json) printJson({ ok: isOk, version: VERSION, areas: areas.map((area) => toJson(area, pages)) })
+      else for (const line of listLines(areas, pages)) print(line)
       process.exitCode = isOk ? 0 : 1
     })
 }
 
-function toJson({ findings, ...area }: AreaReport) {
-  return { ...area, findings: findings.map((finding) => ({ ...finding, page: buildPage(finding) })) }
-}
+/** Gives the page of a finding. */
+type Pages = (code: Finding['code']) => string
 
-function buildPage({ code }: Finding): string {
-  return `docs/guides/doctor.md#${code}`
+function toJson({ findings, ...area }: AreaReport, pages: Pages) {
+  return { ...area, findings: findings.map((finding) => ({ ...finding, page: pages(finding.code) })) }
 }
 
 const WIDTH = Math.max(...Object.values(FINDING_AREAS).map((area) => area.length)) + 2
 
-function listLines(areas: readonly AreaReport[]): string[] {
+function listLines(areas: readonly AreaReport[], pages: Pages): string[] {
   const lines = areas.flatMap(({ area, status, findings, notes }) => [
     `${area.padEnd(WIDTH)}${status}`,
     ...notes.map((note) => `  ${note}`),
     ...findings.flatMap((finding) => [
       `  ${finding.severity} ${finding.code}: ${finding.detail}`,
-      `    ${finding.remedy} (${buildPage(finding)})`,
+      `    ${finding.remedy} (${pages(finding.code)})`,
     ]),
   ])
   const count = (severity: Finding['severity']) =>

@@ -22,10 +22,11 @@ async function migrate(): Promise<void> {
 async function printPlan(): Promise<void> {
   await withFixture({ prepare: false }, async ({ connectionString }) => {
     const { readSchemaPlan } = await import('../postgres/migration/migrate.ts')
-    const { pending, ahead } = await readSchemaPlan(connectionString)
+    const { pending, ahead, isNew } = await readSchemaPlan(connectionString)
     for (const { name, isAdditive } of pending) print(`${isAdditive ? 'additive    ' : 'not additive'}  ${name}`)
     for (const name of ahead) print(`newer release ${name}`)
     if (pending.length === 0) return print('No migration would run.')
+    if (isNew) return print('The database is new: no release runs on it.')
     print(
       pending.every(({ isAdditive }) => isAdditive)
         ? 'The previous release runs on the schema after these.'

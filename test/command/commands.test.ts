@@ -28,6 +28,8 @@ describe('migrate', () => {
   test('runs every migration once and names it, also with a repeated and a concurrent run', async () => {
     await using database = await createTestDatabase({ content: 'empty' })
     const env = buildServiceEnvironment(database.connectionString)
+    const plan = await runHere(['migrate', '--plan'], env)
+    expect(plan.stdout).toMatch(/^(?:(?:not )?additive +\d{4}_\w+\n)+The database is new: no release runs on it\.\n$/)
     const both = await Promise.all([run(['migrate'], env), run(['migrate'], env)])
     expect(both.map(({ code }) => code)).toEqual([0, 0])
     const ran = both.flatMap(({ stdout }) => [...stdout.matchAll(/^ran (\S+)$/gm)].map(([, name]) => name))

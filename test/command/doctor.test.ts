@@ -83,11 +83,9 @@ test('doctor names a held port, a closed mail server, a wrong key and an older s
     SECRET_KEY: secret,
     SMTP_URL: `smtp://user:the-password-of-mail@127.0.0.1:${port}`,
     MAIL_FROM: 'signalbox@example.com',
-    WEBHOOK_CONCURENCY: '8',
   }
   const answer = await askDoctor(env)
   expect(listOwn(answer).map(({ code }) => code)).toEqual([
-    'setting_unknown',
     'key_opens_nothing',
     'port_of_running_service',
     'server_unreachable',
@@ -110,6 +108,15 @@ test('doctor reports a refused configuration and an unreachable database, and wh
     expect(refused.code).toBe(1)
     expect(refused.areas[0]?.findings.map(({ detail }) => detail)).toContainEqual(expect.stringMatching(/^PORT must/))
     expect(refused.areas.slice(1).every(({ status }) => status === 'skipped')).toBe(true)
+
+    const misspelled = ['SIGNALBOX_FOO', 'REALTIME_BUS_SUBJET', 'DATABASE_POOL_SISE', 'BASE_URLL', 'WEBHOOK_CONCURENCY']
+    const unknown = await askDoctor({
+      ...buildEnvironment({ connectionString: 'postgres://nobody@127.0.0.1:1/none' }),
+      ...Object.fromEntries(misspelled.map((name) => [name, 'x'])),
+    })
+    expect(listOwn(unknown).map(({ code, severity, detail }) => [code, severity, detail.split(' ')[0]])).toEqual(
+      misspelled.map((name) => ['setting_unknown', 'failure', name]),
+    )
 
     const unreachable = await askDoctor(buildEnvironment({ connectionString: 'postgres://nobody@127.0.0.1:1/none' }))
     expect(listOwn(unreachable)).toMatchObject([{ code: 'database_unreachable', severity: 'failure' }])

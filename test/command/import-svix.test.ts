@@ -242,6 +242,10 @@ test('a URL that is none, and endpoints of an account that was deleted, are refu
   const { code, report } = await readReport(source, ['--apply'])
   expect(code).toBe(1)
   expect(report.counts).toEqual({ created: 1, refused: urls.length })
+  // Without a webhook the audit log says nothing of the account; what this run made is told apart nevertheless.
+  const again = await readReport(source, ['--apply'])
+  expect(again.report.counts).toEqual({ already: 1, refused: urls.length })
+  expect(again.report.accounts[0].account).toBe(report.accounts[0].account)
   await fixture.service.admin('DELETE', `/api/v3/identity/account/${report.accounts[0].account}`)
   await using later = await startSvix([{ ...app, endpoints: [makeEndpoint()] }])
   const after = await readReport(later, ['--apply'])

@@ -54,7 +54,7 @@ test('the commands of the page export to a folder and to object storage, and fin
   const files = [...store.objects.keys()].filter((name) => name.endsWith('.parquet'))
   expect(files).toHaveLength(4)
   expect(files).toContain(`signalbox/events/database=home/owner=${account}/day=2026-09-02/0.parquet`)
-  const lines = await shell.run(`signalbox ledger read --from s3://archive/signalbox --webhook ${failed.webhook}`)
+  const lines = await shell.run(`npx signalbox ledger read --from s3://archive/signalbox --webhook ${failed.webhook}`)
   expect(lines).toContain(`2026-09-02T10:00:00.000Z  ${failed.id}  invoice.paid  ${account}  failed after 1`)
 
   const { rows: audit } = await database.pool.query(

@@ -1,36 +1,14 @@
 import { findEventLogFaults } from '../../carriage/settings.ts'
 import { describeRefused, findRefusedSettings } from '../../operations/doctor/setting-rules.ts'
+import { findUnknownSettings } from '../../operations/doctor/unknown-settings.ts'
 import { type AppEnv, ROLES, VARIABLES, type Values } from './config-variables.ts'
 import { EVENT_VARIABLES } from './event-variables.ts'
 import { findCheapHash } from './password-settings.ts'
+import { isSocialSetting } from './social-settings.ts'
 
-/** Prefixes reserved by this program: an unknown variable with one of them is an error. */
-const OWN_PREFIXES = [
-  'SIGNALBOX_',
-  'INTEGRATION_REALTIME_',
-  'REALTIME_',
-  'ALERT_WEBHOOK_',
-  'SSO_HANDSHAKE_',
-  'EVENT_LOG_',
-]
-
-/**
- * Variables that Kubernetes sets in every container for a Service named `signalbox` or `signalbox-...` (its service links): not
- * settings. `SIGNALBOX_PORT` is one where its value is an address.
- */
-const SERVICE_LINK =
-  /^SIGNALBOX(?:_[A-Z0-9]+)*?_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
-
-/** An error for each variable with a reserved prefix that is not a setting. */
-export function findUnknownSettings(env: Readonly<Record<string, string | undefined>>): string[] {
-  return Object.entries(env)
-    .filter(([name]) => OWN_PREFIXES.some((prefix) => name.startsWith(prefix)) && !(name in VARIABLES))
-    .filter(([name, value]) => !SERVICE_LINK.test(name) && !isLinkedPort(name, value))
-    .map(([name]) => `${name} is not a setting of Signalbox. Remove it, or look for the right name in .env.example.`)
-}
-
-function isLinkedPort(name: string, value = ''): boolean {
-  return /^SIGNALBOX(?:_[A-Z0-9]+)*_PORT$/.test(name) && /^(?:tcp|udp|sctp):\/\//.test(value)
+/** A sentence for each variable that is meant as a setting and is none. */
+export function findUnknown(env: Readonly<Record<string, string | undefined>>): string[] {
+  return findUnknownSettings(env, { names: Object.keys(VARIABLES), isKnown: isSocialSetting })
 }
 
 /** Checks the rules between variables. Returns a sentence for each violation. `nodeEnv`: `NODE_ENV`. */

@@ -174,7 +174,7 @@ describe('configuration', () => {
 
   test('refuses an unknown SIGNALBOX_ variable, and ignores other unknown variables', () => {
     expect(faultsOf({ SIGNALBOX_PORT: '1' })).toContain('SIGNALBOX_PORT is not a setting')
-    for (const name of ['INTEGRATION_REALTIME_TOKEN', 'ALERT_WEBHOOK_TOKEN', 'SSO_HANDSHAKE_KEY'])
+    for (const name of ['INTEGRATION_REALTIME_TOKEN', 'ALERT_WEBHOOK_TOKEN', 'SSO_HANDSHAKE_KEY', 'SOCIAL_GOOGLE_ID'])
       expect(faultsOf({ [name]: '1' })).toContain(`${name} is not a setting`)
     expect(faultsOf({ HOME: '/root', MY_SIGNALBOX_PORT: '1', INTEGRATION_CRM_URL: 'x', WEBHOOK_SECRET: 'x' })).toBe('')
   })

@@ -9,7 +9,7 @@ import type { HashCost } from '../../identity/password/hash-cost.ts'
 import type { AllowedRedirect } from '../../identity/sign-in/outcome/redirect-allow-list.ts'
 import type { AllowedTarget } from '../../outbound/guard/callback-url.ts'
 import type { RealtimeSettings } from '../../realtime/provider/provider-settings.ts'
-import { findContradictions, findUnknownSettings } from './config-rules.ts'
+import { findContradictions, findUnknown } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
 import { readHashCost, readSignUp, type SignUpConfig } from './password-settings.ts'
@@ -124,12 +124,12 @@ export type Environment = Record<string, string | undefined>
 /**
  * Reads `environment`, and in development the `.env` file for variables that it does not set
  * (docs/contract/configuration.md#reader). Throws a `ConfigError` that lists all errors: invalid values, unknown
- * `SIGNALBOX_*`, missing secrets, settings that the environment forbids or that would have no effect.
+ * settings, missing secrets, settings that the environment forbids or that would have no effect.
  */
 export function readConfig(environment: Environment = process.env, directory = process.cwd()): Config {
   const { environment: env, faults: fileFaults } = readSecretFiles(withDotEnv(environment, directory), directory)
   const { values, faults } = parseValues(env)
-  faults.push(...fileFaults, ...findUnknownSettings(env))
+  faults.push(...fileFaults, ...findUnknown(env))
   const social = readSocialSettings(env, {
     appEnv: values.APP_ENV ?? 'development',
     isManaged: values.IDENTITY_ENGINE === 'supabase',

@@ -40,9 +40,14 @@ export const SOCIAL_VARIABLES: Readonly<Record<string, SocialVariable>> = {
 
 const NAME_PATTERN = /^SOCIAL_([A-Z][A-Z0-9_]{0,30})_(CLIENT_ID|CLIENT_SECRET|ISSUER|TEAM_ID|KEY_ID|TRUST_EMAIL)$/
 
+/** Whether a variable is a setting of a social provider. */
+export function isSocialSetting(name: string): boolean {
+  return NAME_PATTERN.test(name)
+}
+
 /**
  * Reads the `SOCIAL_*` variables (docs/contract/social-login.md#providers). Returns the enabled providers, and a sentence
- * for each broken rule; an unknown `SOCIAL_*` is one. `isManaged`: the engine keeps the credentials.
+ * for each broken rule. `isManaged`: the engine keeps the credentials.
  */
 export function readSocialSettings(
   env: Readonly<Record<string, string | undefined>>,
@@ -53,10 +58,7 @@ export function readSocialSettings(
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith('SOCIAL_') || text === undefined || text === '') continue
     const [, provider, setting] = NAME_PATTERN.exec(variable) ?? []
-    if (provider === undefined || setting === undefined) {
-      faults.push(`${variable} is not a setting of social login. Look for the right name in .env.example.`)
-      continue
-    }
+    if (provider === undefined || setting === undefined) continue
     given.set(provider, (given.get(provider) ?? new Map()).set(setting, text))
   }
   const isHttpAllowed = appEnv === 'development' || appEnv === 'test'

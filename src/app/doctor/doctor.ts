@@ -53,7 +53,6 @@ import {
   readEnvironment,
   type ServiceSecrets,
 } from '../config/config.ts'
-import { VARIABLES } from '../config/config-variables.ts'
 import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 import { findDiskSource } from '../work/disk-source.ts'
@@ -95,8 +94,6 @@ export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
   const notes: Notes = { disk: [] }
   const findings = [
     ...classifySettings({
-      known: Object.keys(VARIABLES),
-      given: Object.keys(environment).filter((name) => environment[name]),
       appEnv: config.appEnv,
       baseUrl: config.baseUrl,
       idle: config.idleSettings,

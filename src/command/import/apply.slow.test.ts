@@ -42,13 +42,18 @@ test('a busy service, a lost connection and a run beside this one are waited for
     answer(429, '{"code":"rate_limited"}', { 'retry-after': '3' }),
     { kind: 'reset-before-headers' },
     problem(409, 'idempotency_in_progress'),
-    answer(201, MADE),
+    answer(201, MADE, { 'idempotency-replayed': 'true' }),
   )
-  expect(await create()).toBe('the-account')
+  expect(await create()).toEqual({ id: 'the-account', isOfEarlierRun: false })
   expect(waits).toEqual([3_000, 2_000, 3_000])
   const keys = server.requests.map(({ headers }) => [headers['idempotency-key'], headers['x-request-id']])
   const key = keyOf('svix', 'account', ['app_1'])
   expect(keys).toEqual(Array.from({ length: 4 }, () => [key, key]))
+})
+
+test('an account that the first try finds is of an earlier run', async () => {
+  server.behaveNext(answer(201, MADE, { 'idempotency-replayed': 'true' }), answer(201, MADE))
+  expect([await create(), await create()].map(({ isOfEarlierRun }) => isOfEarlierRun)).toEqual([true, false])
 })
 
 test('a refusal of the row is told apart from one of the caller, which ends the run', async () => {

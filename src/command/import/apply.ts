@@ -47,8 +47,8 @@ export function nameAccount(source: string, { id, name }: Tenant): string {
   return `${toLine(name, 200 - mark.length) ?? 'Imported'}${mark}`
 }
 
-/** Creates the account of a tenant, once over all runs. Returns its id. Throws a `RowRefusal`. */
-export async function createAccount(deps: ApplyDeps, tenant: Tenant): Promise<string> {
+/** Creates the account of a tenant, once over all runs. Throws a `RowRefusal`. */
+export async function createAccount(deps: ApplyDeps, tenant: Tenant): Promise<Changed> {
   const body = { name: nameAccount(deps.source, tenant) }
   const key = keyOf(deps.source, 'account', [tenant.id])
   return changeOnce(deps, { method: 'POST', path: '/api/v3/identity/account', body, key })
@@ -67,7 +67,7 @@ export async function createWebhook(deps: ApplyDeps, { ids, account, draft, isDi
   const { events, ...row } = draft
   const body = { ...row, account, ...(!isDisabled && { events }) }
   const key = keyOf(deps.source, isDisabled ? 'disabled' : 'webhook', ids)
-  return changeOnce(deps, { method: 'POST', path: '/api/v3/webhook/webhook', body, key })
+  return (await changeOnce(deps, { method: 'POST', path: '/api/v3/webhook/webhook', body, key })).id
 }
 
 /** A webhook that an earlier run made for an endpoint. */
@@ -106,12 +106,20 @@ export async function subscribe(
   await changeOnce(deps, { method: 'PUT', path, body: { events }, key: keyOf(deps.source, 'events', ids) })
 }
 
-/** Sends a change until it is answered for good. Returns the id of its row. */
-async function changeOnce({ client, clock }: ApplyDeps, change: KeyedChange): Promise<string> {
+/** A row after its change. */
+interface Changed {
+  id: string
+  /** Whether an earlier run made the change: the history does not know the accounts of one that made no webhook. */
+  isOfEarlierRun: boolean
+}
+
+/** Sends a change until it is answered for good. */
+async function changeOnce({ client, clock }: ApplyDeps, change: KeyedChange): Promise<Changed> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const { data } = await client.callOnce<{ document_id: string }>(change)
-      return data.document_id
+      const { data, isReplayed } = await client.callOnce<{ document_id: string }>(change)
+      // What a later try finds may have been made by the first, whose answer was lost.
+      return { id: data.document_id, isOfEarlierRun: isReplayed && tries === 1 }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       if (error.kind === 'refused' && OF_THE_ROW.has(error.code ?? '')) throw new RowRefusal(error)

@@ -56,7 +56,8 @@ async function importTenant(run: ImportRun, tenant: Tenant): Promise<AccountResu
   if (known !== undefined) return { ...about, outcome: 'already', account: known }
   if (run.isDryRun) return { ...about, outcome: 'would_create', account: null }
   try {
-    return { ...about, outcome: 'created', account: await createAccount(run, tenant) }
+    const { id, isOfEarlierRun } = await createAccount(run, tenant)
+    return { ...about, outcome: isOfEarlierRun ? 'already' : 'created', account: id }
   } catch (error) {
     if (!(error instanceof RowRefusal)) throw error
     return { ...about, outcome: 'refused', account: null, detail: error.message }

@@ -27,6 +27,8 @@ export class ApiError extends FatalError {
 /** A success of the API (docs/contract/api.md#success). */
 export interface ApiAnswer<Data> {
   status: number
+  /** Whether it is the kept answer of a change that was made before under this key. */
+  isReplayed: boolean
   data: Data
   message: string
   pagination: { page_size: number; next_cursor: string | null; total?: number } | undefined
@@ -151,8 +153,9 @@ interface ProblemBody {
 function readAnswer<Data>(made: CallMade, response: Response, text: string): ApiAnswer<Data> {
   const body = parseJson(text)
   if (response.ok && body && 'data' in body) {
-    const { data, message, pagination } = body as unknown as Omit<ApiAnswer<Data>, 'status'>
-    return { status: response.status, data, message, pagination }
+    const { data, message, pagination } = body as unknown as Omit<ApiAnswer<Data>, 'status' | 'isReplayed'>
+    const isReplayed = response.headers.get('idempotency-replayed') === 'true'
+    return { status: response.status, isReplayed, data, message, pagination }
   }
   throw buildRefusal(made, response, body)
 }

@@ -152,25 +152,14 @@ describe('the clock', () => {
 
 describe('the settings', () => {
   const facts: SettingFacts = {
-    known: ['WEBHOOK_CONCURRENCY', 'DATABASE_URL'],
-    given: ['WEBHOOK_CONCURRENCY', 'PATH', 'DATABASE_HOST'],
     appEnv: 'production',
     baseUrl: 'https://signalbox.example.com',
     idle: [],
   }
   const classifyGiven = (more: Partial<SettingFacts>) => list(classifySettings({ ...facts, ...more }))
 
-  test('in order give no finding, and names of other programs are none of ours', () => {
+  test('in order give no finding', () => {
     expect(classifySettings(facts)).toEqual([])
-  })
-
-  test('a misspelled name is a warning that names it', () => {
-    const [finding] = classifySettings({ ...facts, given: ['WEBHOOK_CONCURENCY'] })
-    expect(finding).toMatchObject({
-      code: 'setting_unknown',
-      severity: 'warning',
-      detail: expect.stringMatching(/WEBHOOK_CONCURENCY/),
-    })
   })
 
   test('each one without effect is a warning that names it and where it has none', () => {
@@ -192,6 +181,9 @@ describe('the settings', () => {
       'HOST is wrong.',
     ])
     expect(list(classifyConfigError('PORT must be a number.'))).toEqual(['failure setting_invalid'])
+    expect(list(classifyConfigError('SIGNALBOX_FOO is not a setting of Signalbox. Remove it.'))).toEqual([
+      'failure setting_unknown',
+    ])
   })
 })
 

@@ -1,16 +1,8 @@
 import { type Finding, fail, warn } from './finding.ts'
 import { buildGuessable, findRefusedCode, judgeBaseUrl, listGuessable } from './setting-rules.ts'
 
-/** Prefixes of the names of settings, none of them common in other programs. */
-const OWN_NAMES =
-  /^(?:WEBHOOK_|SSO_|INTEGRATION_REALTIME_|RATE_LIMIT_|PROVISIONING_|OAUTH_|HTTP_MAX_|ALERT_WEBHOOK_|DATABASE_(?:POOL|WORKER|LISTEN)_)/
-
-/** The settings, by name. */
+/** The settings that a start accepts. */
 export interface SettingFacts {
-  /** The names of all settings. */
-  known: readonly string[]
-  /** The names that are set. */
-  given: readonly string[]
   appEnv: string
   baseUrl: string | undefined
   /** Settings accepted without effect, with the reason. */
@@ -19,14 +11,9 @@ export interface SettingFacts {
 
 /** Classifies settings that the start accepts. */
 export function classifySettings(facts: SettingFacts): Finding[] {
-  const unknown = facts.given.filter((name) => OWN_NAMES.test(name) && !facts.known.includes(name))
-  const findings = unknown.map((name) =>
-    warn('setting_unknown', `${name} is not a setting of Signalbox.`, 'Correct its name: see docs/configuration.md.'),
+  const findings = facts.idle.map(({ name, where }) =>
+    warn('setting_without_effect', `${name} has no effect ${where}.`, 'Remove it, or look at what it was set for.'),
   )
-  for (const { name, where } of facts.idle)
-    findings.push(
-      warn('setting_without_effect', `${name} has no effect ${where}.`, 'Remove it, or look at what it was set for.'),
-    )
   for (const { code, detail, remedy } of judgeBaseUrl(facts)) findings.push(fail(code, detail, remedy))
   return findings
 }

@@ -109,6 +109,7 @@ const SENTENCES: readonly (readonly [RegExp, FindingCode])[] = [
   [/^APP_ENV is development, its default, while NODE_ENV/, 'environment_contradicts'],
   [/^BASE_URL is not (?:set|an https URL) in production/, 'base_url_missing'],
   [/^BASE_URL is a public address/, 'base_url_public'],
+  [/^\S+ is not a setting of Signalbox/, 'setting_unknown'],
   [/^[A-Z_]+ holds a secret that can be guessed/, 'secret_guessable'],
 ]
 

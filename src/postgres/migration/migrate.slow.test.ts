@@ -40,8 +40,8 @@ describe('the plan', () => {
 
   test('contains the migrations that have not run, in the order of the files', () => {
     expect(planMigrations([FIRST, SECOND, THIRD], []).pending).toEqual([FIRST, SECOND, THIRD])
-    expect(planMigrations([FIRST, SECOND, THIRD], done)).toEqual({ pending: [THIRD], ahead: [] })
-    expect(planMigrations([FIRST, SECOND], done)).toEqual({ pending: [], ahead: [] })
+    expect(planMigrations([FIRST, SECOND, THIRD], done)).toEqual({ pending: [THIRD], ahead: [], isNew: false })
+    expect(planMigrations([FIRST, SECOND], done)).toEqual({ pending: [], ahead: [], isNew: false })
   })
 
   test('ends with upTo, inclusive', () => {
@@ -52,6 +52,7 @@ describe('the plan', () => {
   test('names additive migrations of a newer release and is not refused for them', () => {
     const newer = [SECOND, THIRD].map((migration) => ({ ...record(migration), isAdditive: true }))
     expect(planMigrations([FIRST], [record(FIRST), ...newer])).toEqual({
+      isNew: false,
       pending: [],
       ahead: [SECOND.name, THIRD.name],
     })

@@ -38,6 +38,8 @@ export interface SchemaPlan {
   pending: Migration[]
   /** The additive migrations of a newer release, which this program does not contain. */
   ahead: string[]
+  /** Whether no migration has run: no release uses the database. */
+  isNew: boolean
 }
 
 /** The first line of a migration says whether it is additive, and if not, what breaks. */
@@ -222,7 +224,7 @@ export function planMigrations(
   const ran = new Set(done.map(({ name }) => name))
   const pending = migrations.filter(({ name }) => !ran.has(name) && (upTo === undefined || name <= upTo))
   if (ahead[0] && pending[0]) throw buildMigrationError('schema_diverged', ahead[0].name)
-  return { pending, ahead: ahead.map(({ name }) => name) }
+  return { pending, ahead: ahead.map(({ name }) => name), isNew: done.length === 0 }
 }
 
 const MESSAGES = {
