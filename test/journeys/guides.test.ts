@@ -356,7 +356,7 @@ describe('the commands of a guide run as they stand', () => {
       if (!known) continue
       left.delete(known[0])
       if (text.includes('$SESSION')) await shell.run(`export SESSION=${lastId}`)
-      if (text.includes('/auth/mail"')) await waitFor('the mail, for which a reader waits', hasInvitation)
+      if (text.includes('export INVITATION')) await waitFor('the mail, for which a reader waits', hasInvitation)
       if (text.includes('/reconcile')) await waitFor('the end of the job before', hasNoJob)
       const [printed] = await Promise.all([
         shell.run(wrap(usePorts(text))),
