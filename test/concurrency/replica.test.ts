@@ -94,7 +94,9 @@ test('a reader of its own write gets it, through each process at once, while lis
   // One that is older than a second is closed after its read: the next one may lead to another server.
   await waitFor('a connection to the replica', async () => {
     await listNewest(first)
-    const rows = await t.servers.standby.ask("select from pg_stat_activity where application_name = 'signalbox replica'")
+    const rows = await t.servers.standby.ask(
+      "select from pg_stat_activity where application_name = 'signalbox replica'",
+    )
     return rows.length > 0
   })
 

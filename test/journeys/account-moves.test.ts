@@ -242,7 +242,8 @@ async function checkArrival(ground: Ground, traffic: MovedTraffic, seeds: readon
     async () => {
       await hurryRetries(cells.homeDb, fixture.account)
       // Between its parts nothing of a bulk replay is open.
-      if ((await cells.homeDb.pool.query(`select from replay_job where status = 'running'`)).rowCount !== 0) return false
+      if ((await cells.homeDb.pool.query(`select from replay_job where status = 'running'`)).rowCount !== 0)
+        return false
       const open = 'select from webhook_dispatch_open where webhook = $1'
       return (await cells.homeDb.pool.query(open, [ground.push])).rowCount === 0
     },
