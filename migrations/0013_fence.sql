@@ -99,20 +99,32 @@ begin
 end $$;
 
 -- A bulk replay for some accounts: they are in one database when it is made. It stays there when some of them move, and
--- goes on without their rows (`src/webhook/ledger/replay.store.ts`).
-create function fence_replay_job() returns trigger language plpgsql as $$
+-- goes on without their rows (`src/webhook/ledger/replay.store.ts`). Returns the first account that may not be written;
+-- null, and the others pass until the transaction ends. A step asks before it reads: rows that rest then, and are open
+-- when it ends, would be left out.
+create function find_refused_of_job(asked uuid[], kind text) returns uuid language plpgsql volatile as $$
 declare
   owner uuid;
 begin
-  foreach owner in array array(select a from unnest(new.accounts) a order by a) loop
-    if tg_op = 'UPDATE' and cardinality(new.accounts) > 1
+  foreach owner in array array(select a from unnest(asked) a order by a) loop
+    if kind = 'ended' and cardinality(asked) > 1
       and exists (select from account_fence f where f.account = owner and f.state = 'gone') then
       continue;
     end if;
-    if not pass_fence(owner, case when tg_op = 'INSERT' then 'begun' else 'ended' end) then
-      perform refuse_accounts(array[owner]);
+    if not pass_fence(owner, kind) then
+      return owner;
     end if;
   end loop;
+  return null;
+end $$;
+
+create function fence_replay_job() returns trigger language plpgsql as $$
+declare
+  refused uuid := find_refused_of_job(new.accounts, case when tg_op = 'INSERT' then 'begun' else 'ended' end);
+begin
+  if refused is not null then
+    perform refuse_accounts(array[refused]);
+  end if;
   return null;
 end $$;
 

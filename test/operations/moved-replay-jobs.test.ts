@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { inTransaction } from '../../src/postgres/statement/database.ts'
+import { claimRunningJob } from '../../src/webhook/replay/replay-job.store.ts'
+import type { ReplayJobId } from '../../src/webhook/replay/replay-job-record.ts'
 import { buildReplayWorker } from '../../src/webhook/replay/replay-job-worker.ts'
 import type { TestCall } from '../harness/app/app.ts'
 import { type GroundPlace, type MergedGround, openMergedGround } from '../harness/carriage/merged-ground.ts'
@@ -150,26 +153,47 @@ test('it goes on in its database alone, without the rows of the account that mov
     expect((await ground.at(place).pool.query('select from replay_job where document_id = $1', [job])).rowCount).toBe(0)
 })
 
-test('a job whose account is being moved waits until it is open, and leaves no row out', async () => {
-  const { db, pool } = ground.at('c1')
-  const delivery = deliveries.get(first as string) as string
-  const job = await addJob('c1', [first as string], [delivery])
-  const setFence = (state: string) =>
-    pool.query('update account_fence set state = $2 where account = $1', [first, state])
-  const readJob = async () => {
-    const members = 'status, processed, replayed, skipped, failures, last_error'
-    return (await pool.query(`select ${members} from replay_job where document_id = $1`, [job])).rows
+describe.each(['one account', 'two accounts'])('a job of %s, one of which is being moved,', (of) => {
+  const open = async () => {
+    const { db, pool } = ground.at('c1')
+    deliveries.delete(first as string)
+    await addDelivery('c1', first as string)
+    const accounts = of === 'one account' ? [first] : [first, second]
+    const job = await addJob('c1', accounts as string[], [deliveries.get(first as string) as string])
+    const worker = buildReplayWorker({
+      ...{ db, clock: systemClock, logger: pino({ level: 'silent' }), workerId: 'w' },
+      onReplays: () => {},
+    })
+    const read = async () => {
+      const members = 'status, processed, replayed, skipped, failures, last_error'
+      return (await pool.query(`select ${members} from replay_job where document_id = $1`, [job])).rows
+    }
+    const setFence = (state: string) =>
+      pool.query('update account_fence set state = $2 where account = $1', [first, state])
+    return { db, pool, job, worker, read, setFence }
   }
-  const lines: string[] = []
-  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line).msg) })
-  const drain = () => buildReplayWorker({ db, clock: systemClock, logger, workerId: 'w', onReplays: () => {} }).drain()
-  await setFence('closed')
-  // A step that began here and ended when the account was open would leave its rows out.
-  await drain()
-  expect(lines).toEqual([])
-  await setFence('open')
-  const none = { failures: 0, last_error: null, skipped: 0 }
-  expect(await readJob()).toEqual([{ ...none, status: 'running', processed: 0, replayed: 0 }])
-  await drain()
-  expect(await readJob()).toEqual([{ ...none, status: 'done', processed: 1, replayed: 1 }])
+
+  test('waits until it is open, and leaves no row out', async () => {
+    const { worker, read, setFence } = await open()
+    await setFence('closed')
+    await worker.drain()
+    await setFence('open')
+    const none = { failures: 0, last_error: null, skipped: 0 }
+    expect(await read()).toEqual([{ ...none, status: 'running', processed: 0, replayed: 0 }])
+    await worker.drain()
+    expect(await read()).toEqual([{ ...none, status: 'done', processed: 1, replayed: 1 }])
+  })
+
+  test('lets no move begin in the middle of a step', async () => {
+    const { db, pool, job } = await open()
+    const key = `hashtextextended('signalbox account ' || $1, 0)`
+    const mayMove = async () =>
+      (await pool.query(`select pg_try_advisory_xact_lock(${key}) as may`, [first])).rows[0].may as boolean
+    await inTransaction(db, async (tx) => {
+      expect(await claimRunningJob(tx, job as ReplayJobId)).toMatchObject({ id: job })
+      expect(await mayMove()).toBe(false)
+    })
+    expect(await mayMove()).toBe(true)
+    await pool.query('delete from replay_job where document_id = $1', [job])
+  })
 })

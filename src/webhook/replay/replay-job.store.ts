@@ -136,14 +136,14 @@ export const replayJobs = buildJobTable<ReplayJobId, ReplayJobRecord, ReplayProg
 })
 
 /**
- * Locks a running job until the transaction ends; undefined when it is no longer running, another worker has it, or its
- * account is being moved. A step that found the rows at rest, and ended when they were open, would leave them out.
+ * Locks a running job until the transaction ends, and its accounts against a move; undefined when it is no longer running,
+ * another worker has it, or an account is being moved.
  */
 export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {
   const row = await selectReplayJobs(db)
     .where('document_id', '=', id)
     .where('status', '=', 'running')
-    .where(sql<boolean>`(accounts[2] is null and is_resting(accounts[1])) is not true`)
+    .where(sql<boolean>`find_refused_of_job(accounts, 'ended') is null`)
     .forUpdate()
     .skipLocked()
     .executeTakeFirst()
