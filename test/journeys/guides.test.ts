@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { glob, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SOURCE_TOKEN, type SourceSimulator, startSvix } from '../command/import-simulators.ts'
@@ -459,14 +459,6 @@ test('the first steps of the start page run as they stand, the steps after a new
     expect.stringMatching(/^npx signalbox /),
     expect.stringMatching(/^npx signalbox /),
   ])
-})
-
-test('no page of a release has the command without npx, but the one that defines it', async () => {
-  const bare: string[] = []
-  for await (const path of glob('docs/**/*.md', { cwd: PROJECT_ROOT }))
-    for (const { text } of listBlocks(await readFile(join(PROJECT_ROOT, path), 'utf8')))
-      if (/^signalbox /m.test(text)) bare.push(path)
-  expect([...new Set(bare)]).toEqual(['docs/guides/webhooks.md'])
 })
 
 test('each block of each guide is run, or listed with its reason', async () => {

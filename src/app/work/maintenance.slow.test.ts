@@ -312,8 +312,9 @@ test('flows of a sign-in and one-time codes are deleted by the first sweep after
   ]) {
     const expiresAt = fixture.at(Number(ageMs))
     await pool.query(
-      `insert into login_flow (state_hash, provider, purpose, redirect_url, is_deep_link, secret, expires_at, created_at)
-       values ($1, 'google', 'sign-in', 'https://app.example.com/', false, '', $2, $2)`,
+      `insert into login_flow (state_hash, provider, purpose, redirect_url, is_deep_link, is_bound, secret, expires_at,
+         created_at)
+       values ($1, 'google', 'sign-in', 'https://app.example.com/', false, false, '', $2, $2)`,
       [hash, expiresAt],
     )
     await pool.query(

@@ -6,6 +6,7 @@ import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, EventId } from '../../base/id.ts'
 import { beginIntake } from '../cell/reference.store.ts'
 import type { CarriedEvent } from '../log/carried-event.ts'
+import { LOG_SKEW_MS } from '../log/log.ts'
 import {
   findIntakeFacts,
   forgetFault,
@@ -25,7 +26,7 @@ const lease = (runner: string) => leaseIntake(db, { runner, leaseMs: 20_000 })
 /** A new beginning, with the lease of `one`. */
 async function begin() {
   await pool.query('delete from log_intake')
-  await beginIntake(db, at(0))
+  await beginIntake(db, new Date(at(0).getTime() + LOG_SKEW_MS))
   await lease('one')
 }
 

@@ -3,9 +3,6 @@ import { buildSemaphore, type Semaphore } from '../../base/semaphore.ts'
 import { Problem } from '../problem/problem.ts'
 import { type Caller, nameReader, type PermissionScope } from '../shape/caller.ts'
 
-/** Maximum number of waiting changes of one share. */
-const WAITING_LIMIT = 500
-
 /** Maximum wait of a change for a place of its share. */
 const WAIT_MS = 5_000
 
@@ -15,7 +12,10 @@ const LEFT_PART = 5
 /** Whoever shares the connections of a process for changes: a caller, with the others of its account. */
 export type Changer = { caller: Pick<Caller, 'portal' | 'userId'>; scope: PermissionScope }
 
-/** Makes a change within the share of its caller. Throws 429 `rate_limited`. */
+/**
+ * Makes a change within the share of its caller. Throws 429 `rate_limited`, or 503 `dependency_unavailable` if the database
+ * is the cause.
+ */
 export type ChangeShares = <Result>(changer: Changer, work: () => Promise<Result>) => Promise<Result>
 
 /**
@@ -32,23 +32,28 @@ export function buildChangeShares({
 }): ChangeShares {
   const places = Math.max(1, connections - Math.max(1, Math.floor(connections / LEFT_PART)))
   const shares = new Map<string, Semaphore>()
+  let made = 0
 
   async function enter(name: string): Promise<Semaphore> {
     const share = shares.get(name) ?? buildSemaphore(places)
-    if (share.waiting() >= WAITING_LIMIT) throw buildLimited()
     shares.set(name, share)
+    if (share.tryTake()) return share
     const patience = new AbortController()
+    const before = made
     const isIn = await share.takeBefore(() => clock.sleep(WAIT_MS, patience.signal))
     patience.abort()
-    if (!isIn) throw buildLimited()
-    return share
+    if (isIn) return share
+    // Where no change of anybody was made meanwhile, the caller is not the cause.
+    throw made === before ? buildUnavailable() : buildLimited()
   }
 
   return async (changer, work) => {
     const name = nameShare(changer)
     const share = await enter(name)
     try {
-      return await work()
+      const result = await work()
+      made += 1
+      return result
     } finally {
       share.release()
       if (share.taken() === 0) shares.delete(name)
@@ -63,11 +68,11 @@ function nameShare({ caller, scope }: Changer): string {
 }
 
 function buildLimited(): Problem {
-  return new Problem(
-    'rate_limited',
-    'Too many changes of this caller or its account at once. Send fewer in parallel.',
-    {
-      headers: { 'retry-after': '1' },
-    },
-  )
+  const detail = 'Too many changes of this caller or its account at once. Send fewer in parallel.'
+  return new Problem('rate_limited', detail, { headers: { 'retry-after': '1' } })
+}
+
+function buildUnavailable(): Problem {
+  const detail = `The database has made no change for ${WAIT_MS / 1000} seconds. Try again.`
+  return new Problem('dependency_unavailable', detail, { headers: { 'retry-after': '5' } })
 }

@@ -259,6 +259,8 @@ describe('an authorization', () => {
     const browser = openBrowser()
     const user = await fixture.user()
     const page = await fixture.walk(browser, url, { user, decision: 'stop' })
+    const isOther = 'This question is not for this browser'
+    expect((await openBrowser().visit(page.url.href)).body).toContain(isOther)
     const answered = await flow.submit(browser, {
       page,
       action: '/auth/oauth/consent',
@@ -271,7 +273,6 @@ describe('an authorization', () => {
       expect(back.body).toContain('Already answered')
       expect(back.body).toContain('href="/auth/apps"')
     }
-    expect((await openBrowser().visit(page.url.href)).body).toContain('This question is not for this browser')
   })
 
   test('speaks the language that its app asks for on every page of the way, and forgets it with the next flow', async () => {

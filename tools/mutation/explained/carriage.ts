@@ -10,7 +10,6 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
         "`update log_intake set runner = null, lease_until = null where name = 'events' and runner = $runner`,",
         `where name = 'events' and \${MAY_LEASE} and incarnation is not distinct from $seenIncarnation`,
         "where name = 'events' and runner = $runner`)",
-        "`update log_intake set read_since = least(read_since, $since) where name = 'events'`,",
         "`update log_intake set fault = null, fault_at = null, missing_since = null where name = 'events'`,",
         "from log_intake where name = 'events'`)",
       ].map((lineText) => [lineText, "name = 'events' -> true"] as const),
@@ -81,10 +80,6 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
     [
       'only reads more than is looked at',
       ['const entries = await log.read({ from: { incarnation, sequence: before }, limit: last - before })', '- -> +'],
-    ],
-    [
-      'only for the types: no event has the id undefined',
-      ['return found === undefined ? undefined : own.get(found)', 'found === undefined -> false'],
     ],
   ],
   'src/carriage/relay/adopted.store.ts': [

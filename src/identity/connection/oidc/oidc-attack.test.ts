@@ -157,9 +157,10 @@ describe('a hostile provider', () => {
 })
 
 test('a flood of starts is counted for the connection, and ends after ten minutes', async () => {
-  const insert = `insert into login_flow (state_hash, provider, connection, purpose, redirect_url, is_deep_link, secret,
-      expires_at, created_at)
-    select decode(md5($1 || n::text), 'hex'), $1::text, $1::uuid, 'sign-in', 'https://app.example.com/', false, 'x', $2, $2
+  const insert = `insert into login_flow (state_hash, provider, connection, purpose, redirect_url, is_deep_link, is_bound,
+      secret, expires_at, created_at)
+    select decode(md5($1 || n::text), 'hex'), $1::text, $1::uuid, 'sign-in', 'https://app.example.com/', false, false, 'x', $2,
+      $2
     from generate_series(1, 5000) n`
   await t.app.database.pool.query(insert, [connection, new Date(t.app.clock.now() + 600_000)])
   const refused = await t.app.anonymous('GET', `${pathOf(connection)}?redirect_url=${WEB_APP}`)

@@ -50,7 +50,12 @@ test('the mails of a change of the address are in the language of its request', 
 
 test('an invitation shows the name of an account in quotation marks, on its line, and never as a link', async () => {
   const name = 'Rail" at https://evil.example/reset \u202ecod.exe (thief@evil.example)'
-  const account = await app.admin('POST', '/api/v3/identity/account', { name })
+  const account = await app.admin('POST', '/api/v3/identity/account', { name: 'Rail' })
+  // As no route takes it any more.
+  await app.database.pool.query('update account set name = $1 where document_id = $2', [
+    name,
+    account.body.data.document_id,
+  ])
   const path = `/api/v3/identity/account/${account.body.data.document_id}/invitation`
   const invited = await app.admin('POST', path, { email: 'invited@example.test' })
   expect(invited.status).toBeLessThan(300)
