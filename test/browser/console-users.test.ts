@@ -244,8 +244,10 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('button', { name: 'New API key' }).click()
     const form = dialog(page, 'New API key')
     await form.getByLabel('Name').fill('nightly')
-    await form.getByLabel('Permissions').fill('contract:find-all')
-    await form.getByLabel('Permissions').press('Enter')
+    for (const permission of ['contract:find-all', 'api-key:create']) {
+      await form.getByLabel('Permissions').fill(permission)
+      await form.getByLabel('Permissions').press('Enter')
+    }
     await form.getByLabel('Name').click()
     await form.getByRole('button', { name: 'Create the key' }).click()
     await page.getByRole('button', { name: 'Show', exact: true }).click()
@@ -254,8 +256,11 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('button', { name: 'Done' }).click()
     const asKey = () => d.t.callAs(key)('GET', '/api/v3/contract/contract')
     expect((await asKey()).status).toBe(200)
+    const child = { name: 'child', permissions: ['contract:find-all'] }
+    expect((await d.t.callAs(key)('POST', '/api/v3/identity/api-key', child)).status).toBe(201)
     const row = page.getByRole('row').filter({ hasText: 'nightly' })
     await row.getByRole('button', { name: 'Revoke' }).click()
+    await dialog(page, 'Revoke nightly').getByText('The key child was created with it and stays valid.').waitFor()
     await dialog(page, 'Revoke nightly').getByRole('button', { name: 'Revoke' }).click()
     await row.waitFor({ state: 'detached' })
     expect((await asKey()).status).toBe(401)

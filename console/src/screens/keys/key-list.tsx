@@ -1,5 +1,6 @@
 import { Button, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -64,6 +65,7 @@ export function KeyList({
         change={revoke}
       >
         <Text size="sm">{t('keys.revoke-text')}</Text>
+        {asked !== undefined && <KeysMadeWith id={asked.document_id} />}
       </ConfirmDialog>
     </>
   )
@@ -114,6 +116,23 @@ function useColumns(
         ),
     },
   ]
+}
+
+/** The valid keys that were created with a key: its revocation does not end them. */
+function KeysMadeWith({ id }: { id: string }) {
+  const { t } = useTranslation()
+  const made = useQuery({
+    queryKey: ['keys', 'created-with', id],
+    queryFn: ({ signal }) =>
+      api.identity.apiKeyFindAll({ query: { filters: [`created_with|eq|${id}`], page_size: 100 }, signal }),
+  })
+  const names = (made.data?.data ?? []).filter((row) => stateOf(row, Date.now()) === 'active').map(({ name }) => name)
+  if (names.length === 0) return null
+  return (
+    <Text size="sm" fw={600}>
+      {t('keys.made-with', { count: names.length, names: names.join(', ') })}
+    </Text>
+  )
 }
 
 /** Whether a key is taken. Pure. */
