@@ -242,7 +242,7 @@ test('a URL that is none, and endpoints of an account that was deleted, are refu
   const { code, report } = await readReport(source, ['--apply'])
   expect(code).toBe(1)
   expect(report.counts).toEqual({ created: 1, refused: urls.length })
-  // Without a webhook the audit log says nothing of the account; what this run made is told apart nevertheless.
+  // The history knows accounts by their webhooks; the kept answer tells that an earlier run made this one.
   const again = await readReport(source, ['--apply'])
   expect(again.report.counts).toEqual({ already: 1, refused: urls.length })
   expect(again.report.accounts[0].account).toBe(report.accounts[0].account)
