@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { DEFAULT_KEYS, readKeys, type ShortcutKeys } from './command/shortcut-keys.ts'
+import { buildListeners } from './listeners.ts'
 
 /** The choices of this browser. None of them is a secret. */
 export interface Preferences {
@@ -43,7 +44,7 @@ function readHidden(given: unknown): Preferences['hidden'] {
   return { ...DEFAULTS.hidden, ...Object.fromEntries(Object.entries(given).filter(([, names]) => isNames(names))) }
 }
 
-const listeners = new Set<() => void>()
+const listeners = buildListeners()
 let current: Preferences | undefined
 
 function read(): Preferences {
@@ -61,13 +62,12 @@ export function changePreferences(change: Partial<Preferences>): void {
   current = { ...read(), ...change }
   localStorage.setItem(KEY, JSON.stringify(current))
   showDensity()
-  for (const listener of listeners) listener()
+  listeners.tell()
 }
 
 function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
   showDensity()
-  return () => listeners.delete(listener)
+  return listeners.subscribe(listener)
 }
 
 /** The choices of this browser. */

@@ -1,12 +1,13 @@
 import { useSyncExternalStore } from 'react'
 import { leaveFor } from './api.ts'
+import { buildListeners } from './listeners.ts'
 
 /** The path at which something was typed or chosen last. */
 let typedAt: string | undefined
 
 /** Whether the session has ended while there was something to lose. */
 let isAsked = false
-const listeners = new Set<() => void>()
+const listeners = buildListeners()
 
 /** Notes where something is typed or chosen: a page that is left for a sign-in would lose it. */
 export function watchTyping(page: Document): void {
@@ -26,16 +27,11 @@ const hasTyped = (): boolean => typedAt === location.pathname
 /** Shows or hides the question to sign in beside this page. */
 export function askToSignIn(isOpen: boolean): void {
   isAsked = isOpen
-  for (const listener of listeners) listener()
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
+  listeners.tell()
 }
 
 /** Whether the page asks to sign in beside it. */
-export const useIsAskedToSignIn = (): boolean => useSyncExternalStore(subscribe, () => isAsked)
+export const useIsAskedToSignIn = (): boolean => useSyncExternalStore(listeners.subscribe, () => isAsked)
 
 /** The session has ended: the page goes to the sign-in and comes back, unless that would lose what was typed. */
 export function noticeSignedOut(): void {

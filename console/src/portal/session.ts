@@ -1,6 +1,7 @@
 import { isProblem, type Schemas } from '@signalbox/client'
 import { useSyncExternalStore } from 'react'
 import { api, sendCallsBy } from '../frame/api.ts'
+import { buildListeners } from '../frame/listeners.ts'
 import { askForLink, hasHost, tell } from './host.ts'
 
 type Opened = Schemas['OpenedPortalSession']
@@ -17,20 +18,15 @@ const RENEW_BEFORE_MS = 60_000
 let state: PortalState = { is: 'opening' }
 let renewing: Promise<boolean> | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
-const listeners = new Set<() => void>()
+const listeners = buildListeners()
 
 function set(next: PortalState): void {
   state = next
-  for (const listener of listeners) listener()
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
+  listeners.tell()
 }
 
 /** Where the session stands, again at each change. */
-export const usePortalState = (): PortalState => useSyncExternalStore(subscribe, () => state)
+export const usePortalState = (): PortalState => useSyncExternalStore(listeners.subscribe, () => state)
 
 const LINK_PATTERN = /^#token=([\w-]{1,200})$/
 

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { buildListeners } from '../listeners.ts'
 
 /** What a change came to, with what takes it back. */
 export interface Notice {
@@ -8,18 +9,13 @@ export interface Notice {
 }
 
 let shown: Notice | undefined
-const listeners = new Set<() => void>()
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+const listeners = buildListeners()
 
 /** Shows a notice in the place of the one before; undefined hides it. */
 export function showNotice(notice: Notice | undefined): void {
   shown = notice
-  for (const listener of listeners) listener()
+  listeners.tell()
 }
 
 /** The notice that is shown. */
-export const useNotice = (): Notice | undefined => useSyncExternalStore(subscribe, () => shown)
+export const useNotice = (): Notice | undefined => useSyncExternalStore(listeners.subscribe, () => shown)
