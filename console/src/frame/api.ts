@@ -41,13 +41,16 @@ export function sendCallsBy(sendCall: typeof sendWithCookie): void {
 /** The API, called with the session of this page. */
 export const api: Signalbox = createSignalbox({ baseUrl: location.origin, fetch: (request) => send(request) })
 
-/** Goes to the page that signs a user in, or asks for a fresh proof, and comes back here. */
-export function leaveFor(page: 'sign-in' | 'step-up'): void {
-  location.assign(`/auth/${page}?${new URLSearchParams({ next: here() })}`)
+/** Goes to the page that signs a user in, and comes back here. */
+export function leaveForSignIn(): void {
+  location.assign(`/auth/sign-in?${new URLSearchParams({ next: here() })}`)
 }
 
-/** The address that proves the session by the connection of an account, and comes back here. */
-export const toEntrance = (path: string) => `${path}&${new URLSearchParams({ next: here() })}`
+/** The address that asks for a fresh proof, and comes back here or goes on at `next`. */
+export const toStepUp = (next = here()) => `/auth/step-up?${new URLSearchParams({ next })}`
+
+/** The address that proves the session by the connection of an account, and comes back here or goes on at `next`. */
+export const toEntrance = (path: string, next = here()) => `${path}&${new URLSearchParams({ next })}`
 
 /** The path at which this session is proven for the account that a call needed; undefined for any other error. */
 export function findEntrance(error: unknown): string | undefined {

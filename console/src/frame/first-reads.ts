@@ -2,14 +2,8 @@ import { queryOptions } from '@tanstack/react-query'
 import { buildAccess } from './access.ts'
 import { api } from './api.ts'
 import { queries } from './queries.ts'
+import { sessionQuery } from './resume-session.ts'
 import { isOverview } from './start/overview-path.ts'
-
-/** Who is signed in. */
-export const sessionQuery = queryOptions({
-  queryKey: ['session'],
-  queryFn: ({ signal }) => api.auth.sessionFindOne({ signal }),
-  staleTime: 60_000,
-})
 
 /** The figures of the overview. */
 export const summaryQuery = queryOptions({

@@ -4,6 +4,7 @@ import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-route
 import { type MouseEvent, useCallback, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Hint } from '../parts/hint.tsx'
+import { LeaveDialog } from '../parts/leave-dialog.tsx'
 import { buildOnDemand } from '../parts/on-demand.tsx'
 import { Banners } from './banners.tsx'
 import type { Command } from './command/filter-commands.ts'
@@ -15,6 +16,7 @@ import { NoticeBar } from './notice/notice-bar.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
 import { useIsAskedToSignIn } from './signed-out.ts'
+import { useEntriesGuard } from './use-entries-guard.ts'
 import { useFollowedLinks } from './use-followed-links.ts'
 import { useHealth } from './use-service.ts'
 import { UserMenu } from './user-menu.tsx'
@@ -125,6 +127,7 @@ export function Shell() {
   useRecent()
   const isSignedOut = useIsAskedToSignIn()
   const follow = useFollowedLinks()
+  useEntriesGuard()
   const leave = (event: MouseEvent) => {
     follow(event)
     if (event.defaultPrevented) close()
@@ -169,6 +172,7 @@ export function Shell() {
       <NoticeBar />
       <ShortcutList isOpen={isHelp} onClose={closeHelp} />
       <SignedOutDialog isOpen={isSignedOut} />
+      <LeaveDialog />
     </>
   )
 }

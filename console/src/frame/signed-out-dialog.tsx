@@ -3,10 +3,8 @@ import { focusManager } from '@tanstack/react-query'
 import { useCallback, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Dialog } from '../parts/dialog.tsx'
-import { sessionQuery } from './first-reads.ts'
 import { queries } from './queries.ts'
-import { useAccess } from './session.tsx'
-import { takeNewFormToken } from './settings.ts'
+import { resumeSession } from './resume-session.ts'
 import { askToSignIn } from './signed-out.ts'
 
 /** Where the other tab ends: a page that says who is signed in. */
@@ -18,16 +16,12 @@ const SIGN_IN = `/auth/sign-in?${new URLSearchParams({ next: '/auth/' })}`
  */
 export function SignedOutDialog({ isOpen }: { isOpen: boolean }) {
   const { t } = useTranslation()
-  const { user } = useAccess().session
   const [isStillOut, setIsStillOut] = useState(false)
   const goOn = useCallback(async () => {
-    if (!(await takeNewFormToken())) return setIsStillOut(true)
-    const session = await queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined)
-    if (session === undefined) return setIsStillOut(true)
-    if (session.data.user.document_id !== user.document_id) return location.reload()
-    setIsStillOut(false)
-    askToSignIn(false)
-  }, [user.document_id])
+    const isResumed = await resumeSession(queries)
+    setIsStillOut(!isResumed)
+    if (isResumed) askToSignIn(false)
+  }, [])
   useEffect(() => {
     if (!isOpen) return
     // Nothing is read again and again for nobody.

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import { leaveFor } from './api.ts'
+import { leaveForSignIn } from './api.ts'
 import { buildListeners } from './listeners.ts'
 
 /** The path at which something was typed or chosen last. */
@@ -22,7 +22,7 @@ export function watchTyping(page: Document): void {
 }
 
 /** Whether something was typed or chosen at the present path. */
-const hasTyped = (): boolean => typedAt === location.pathname
+export const hasTyped = (): boolean => typedAt === location.pathname
 
 /** Shows or hides the question to sign in beside this page. */
 export function askToSignIn(isOpen: boolean): void {
@@ -36,5 +36,5 @@ export const useIsAskedToSignIn = (): boolean => useSyncExternalStore(listeners.
 /** The session has ended: the page goes to the sign-in and comes back, unless that would lose what was typed. */
 export function noticeSignedOut(): void {
   if (hasTyped()) askToSignIn(true)
-  else leaveFor('sign-in')
+  else leaveForSignIn()
 }

@@ -1,6 +1,7 @@
 import { CloseButton, Drawer, Group, Modal, Title } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { type ReactNode, useId } from 'react'
 import { useTranslation } from 'react-i18next'
+import { DialogContext, leaveEntries } from '../frame/unsaved.ts'
 
 interface DialogProps {
   title: string
@@ -13,10 +14,12 @@ interface DialogProps {
 /** A dialog in the middle of the screen. Its heading is no `header`, which would be a second banner of the page. */
 export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
   const isClosable = onClose !== undefined
+  const id = useId()
+  const leave = isClosable ? () => void leaveEntries(onClose, id) : undefined
   return (
     <Modal.Root
       opened={isOpen}
-      onClose={onClose ?? (() => {})}
+      onClose={leave ?? (() => {})}
       closeOnClickOutside={isClosable}
       closeOnEscape={isClosable}
       centered
@@ -25,8 +28,8 @@ export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
       <Modal.Overlay />
       <Modal.Content aria-label={title}>
         <Modal.Body p="md">
-          <Heading title={title} onClose={onClose} />
-          {children}
+          <Heading title={title} onClose={leave} />
+          <DialogContext value={id}>{children}</DialogContext>
         </Modal.Body>
       </Modal.Content>
     </Modal.Root>
@@ -35,13 +38,15 @@ export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
 
 /** A dialog at the side of the screen, beside what it was opened from. */
 export function SidePanel({ title, isOpen, onClose, children }: DialogProps & { onClose: () => void }) {
+  const id = useId()
+  const leave = () => void leaveEntries(onClose, id)
   return (
-    <Drawer.Root opened={isOpen} onClose={onClose} position="right" size="lg" transitionProps={{ duration: 0 }}>
+    <Drawer.Root opened={isOpen} onClose={leave} position="right" size="lg" transitionProps={{ duration: 0 }}>
       <Drawer.Overlay />
       <Drawer.Content aria-label={title}>
         <Drawer.Body p="md">
-          <Heading title={title} onClose={onClose} />
-          {children}
+          <Heading title={title} onClose={leave} />
+          <DialogContext value={id}>{children}</DialogContext>
         </Drawer.Body>
       </Drawer.Content>
     </Drawer.Root>

@@ -39,6 +39,7 @@ export function EditForm<Fields extends object>(props: EditFormProps<Fields>) {
     <CheckedForm
       change={save}
       onSubmit={edit.submit}
+      isUnsaved={mine.length > 0}
       maxWidth={maxWidth}
       below={
         !isReadOnly && (

@@ -1,8 +1,9 @@
 import { Button, Group, NativeSelect, Stack } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useRouterState } from '@tanstack/react-router'
-import { type ReactNode, type Ref, useRef } from 'react'
+import { type ReactNode, type Ref, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useUnsaved } from '../frame/unsaved.ts'
 import { FieldErrors } from './field-errors.tsx'
 import { SubmissionError } from './problem.tsx'
 
@@ -10,16 +11,21 @@ interface FormProps {
   /** Accessible name, for a form that is a landmark of its screen. */
   label?: string
   onSubmit: () => void
+  /** Something in the form is typed or chosen. */
+  onTouch?: () => void
   ref?: Ref<HTMLFormElement>
   children: ReactNode
 }
 
 /** A form that the page handles itself: the browser submits nothing. */
-export function Form({ label, onSubmit, ref, children }: FormProps) {
+export function Form({ label, onSubmit, onTouch, ref, children }: FormProps) {
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a key that chooses an option clicks it
     <form
       ref={ref}
       aria-label={label}
+      onInput={onTouch}
+      onClick={({ target }) => target instanceof Element && target.closest('[role="option"]') && onTouch?.()}
       onSubmit={(event) => {
         event.preventDefault()
         onSubmit()
@@ -34,7 +40,10 @@ export function Form({ label, onSubmit, ref, children }: FormProps) {
 export interface FormChange {
   isPending: boolean
   isError: boolean
+  isSuccess: boolean
   error: unknown
+  /** Instant of the last submission, ms; 0 before the first. */
+  submittedAt: number
   mutate: (input: undefined) => void
 }
 
@@ -61,18 +70,26 @@ export function CheckedForm({
   onSubmit,
   below,
   maxWidth,
+  isUnsaved,
   children,
 }: {
-  change: Pick<FormChange, 'isError' | 'error'>
+  change: Omit<FormChange, 'mutate'>
   onSubmit: () => void
   /** What stands below the errors: the buttons. */
   below: ReactNode
   maxWidth?: number | undefined
+  /** Whether there are entries that are not saved. Default: something was typed or chosen since the last success. */
+  isUnsaved?: boolean
   children: ReactNode
 }) {
   const form = useRef<HTMLFormElement>(null)
+  const { isPending, isSuccess, submittedAt } = change
+  /** The last submission before something was typed or chosen. */
+  const [touchedAfter, setTouchedAfter] = useState<number>()
+  const isTouched = touchedAfter !== undefined && !(isSuccess && touchedAfter !== submittedAt)
+  useUnsaved(!isPending && (isUnsaved ?? isTouched))
   return (
-    <Form ref={form} onSubmit={onSubmit}>
+    <Form ref={form} onSubmit={onSubmit} onTouch={() => setTouchedAfter(submittedAt)}>
       <FieldErrors error={change.error} root={() => form.current}>
         {({ unshown, isShown }) => (
           <Stack {...(maxWidth !== undefined && { maw: maxWidth })}>

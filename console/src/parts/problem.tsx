@@ -1,10 +1,11 @@
 import { Alert, Button, Code, Group, List, Stack, Text } from '@mantine/core'
 import { ConnectionError, isProblem, ProblemError } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
-import { findEntrance, leaveFor, needsStepUp, toEntrance } from '../frame/api.ts'
+import { findEntrance, needsStepUp, toEntrance, toStepUp } from '../frame/api.ts'
 import { Icon } from '../frame/icons.tsx'
 import { CopyText } from './copy-text.tsx'
 import type { FieldError } from './field-errors.tsx'
+import { ProofLink } from './proof-link.tsx'
 
 /** An error, with what to do about it: the missing permission, a fresh proof, or another try. */
 export function ProblemCard({
@@ -48,16 +49,8 @@ export function ProblemCard({
           </Group>
         )}
         <Group>
-          {needsStepUp(error) && (
-            <Button size="xs" onClick={() => leaveFor('step-up')}>
-              {t('problem.step-up')}
-            </Button>
-          )}
-          {entrance && (
-            <Button size="xs" component="a" href={toEntrance(entrance)}>
-              {t('problem.enter')}
-            </Button>
-          )}
+          {needsStepUp(error) && <ProofLink to={toStepUp}>{t('problem.step-up')}</ProofLink>}
+          {entrance && <ProofLink to={(next) => toEntrance(entrance, next)}>{t('problem.enter')}</ProofLink>}
           {onRetry && (
             <Button size="xs" variant="default" onClick={onRetry}>
               {t('problem.retry')}

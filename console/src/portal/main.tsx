@@ -6,6 +6,7 @@ import { setNonce } from 'get-nonce'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { settings } from '../frame/settings.ts'
+import { guardUnload } from '../frame/unsaved.ts'
 import { listenForHost } from './host.ts'
 import { startPortalLanguage } from './language.ts'
 import { PortalPage } from './portal-page.tsx'
@@ -18,6 +19,7 @@ const root = document.getElementById('console')
 if (!root) throw new Error('the page was not served by Signalbox')
 if (window.parent !== window) document.documentElement.dataset.framed = ''
 listenForHost(() => void reopen())
+guardUnload(window)
 setNonce(settings.nonce)
 const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 2_000, retry: false } } })
 const opening = openFirst(token)

@@ -6,6 +6,7 @@ import { Icon } from '../frame/icons.tsx'
 import { NoticeBar } from '../frame/notice/notice-bar.tsx'
 import { AccessProvider } from '../frame/session.tsx'
 import { settings } from '../frame/settings.ts'
+import { LeaveDialog } from '../parts/leave-dialog.tsx'
 import { ProblemCard } from '../parts/problem.tsx'
 import { LinkStrip } from '../parts/scroll/link-strip.tsx'
 import { SessionContext, usePortalSession } from './portal-session.ts'
@@ -79,6 +80,7 @@ function Screens() {
         ))}
       </LinkStrip>
       <NoticeBar />
+      <LeaveDialog />
       <main>{id !== undefined && Detail ? <Detail key={id} id={id} /> : <Listed />}</main>
     </Stack>
   )

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { hasUnsaved, leaveEntries } from '../frame/unsaved.ts'
 
 /** A screen of the portal, by the fragment of the address: `#/webhooks/<id>`. */
 export interface Route {
@@ -14,14 +15,29 @@ function readRoute(hash: string): Route {
   return { screen, id: id === '' ? undefined : id }
 }
 
+/** The fragment of the screen that is shown. */
+let shown = location.hash
+
 function subscribe(listener: () => void): () => void {
-  window.addEventListener('hashchange', listener)
-  return () => window.removeEventListener('hashchange', listener)
+  const show = () => {
+    const wanted = location.hash
+    if (hasUnsaved()) {
+      history.replaceState(null, '', shown || location.pathname)
+      void leaveEntries(() => {
+        location.hash = wanted
+      })
+      return
+    }
+    shown = wanted
+    listener()
+  }
+  window.addEventListener('hashchange', show)
+  return () => window.removeEventListener('hashchange', show)
 }
 
 /** The screen that is shown, again at each change. */
 export function useRoute(): Route {
-  return readRoute(useSyncExternalStore(subscribe, () => location.hash))
+  return readRoute(useSyncExternalStore(subscribe, () => shown))
 }
 
 /** The address of a screen. Pure. */

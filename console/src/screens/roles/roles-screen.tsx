@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
+import { useUnsaved } from '../../frame/unsaved.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CreateButton } from '../../parts/create-button.tsx'
 import { guardScreen } from '../../parts/guarded.tsx'
@@ -38,6 +39,7 @@ function Roles() {
   // Those that can be changed stand first.
   const rows = (roles.data?.data ?? []).toSorted((a, b) => Number(a.is_system) - Number(b.is_system))
   const diffs = listDiffs(rows, drafts)
+  useUnsaved(diffs.length > 0)
   const failed = roles.error ?? permissions.error
   return (
     <Page
