@@ -47,16 +47,20 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
         </Group>
       ),
     },
-    { id: 'state', label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
+    {
+      id: 'state',
+      label: t('webhooks.state'),
+      cell: (row) => (
+        <Stack gap={4} align="flex-start">
+          <Status name={webhookState(row)} />
+          {row.consecutive_failures > 0 && <Streak failures={row.consecutive_failures} />}
+        </Stack>
+      ),
+    },
     {
       id: 'scope',
       label: t('webhooks.scope'),
       cell: (row) => <Scope webhook={row} accounts={accounts} activity={activity} />,
-    },
-    {
-      id: 'failures',
-      label: t('webhooks.failures-short'),
-      cell: ({ consecutive_failures }) => <Streak failures={consecutive_failures} />,
     },
     {
       id: 'day',
@@ -95,21 +99,18 @@ function Scope({
   )
 }
 
+/** How near its failures in a row bring a webhook to being disabled. */
 function Streak({ failures }: { failures: number }) {
   const { t } = useTranslation()
   return (
     <Stack gap={2} miw={64}>
-      <Text size="xs" {...(failures === 0 && { c: 'dimmed' })}>
-        {t('webhooks.of', { failures, limit: DISABLE_AFTER })}
-      </Text>
-      {failures > 0 && (
-        <Progress
-          value={(failures / DISABLE_AFTER) * 100}
-          color={failures >= 15 ? 'red' : 'yellow'}
-          size={4}
-          aria-label={t('webhooks.failures')}
-        />
-      )}
+      <Text size="xs">{t('webhooks.streak', { failures, limit: DISABLE_AFTER })}</Text>
+      <Progress
+        value={(failures / DISABLE_AFTER) * 100}
+        color={failures >= 15 ? 'red' : 'yellow'}
+        size={4}
+        aria-label={t('webhooks.failures')}
+      />
     </Stack>
   )
 }
