@@ -203,9 +203,9 @@ export interface RouteDeclaration {
   shownOnce?: string
 }
 
-type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
+export type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
 
-type RequestSchemas = Pick<RouteDeclaration, 'params' | 'query' | 'body'>
+type RequestSchemas = Partial<Record<'params' | 'query' | 'body', unknown>>
 
 /** The request of a declaration outside its transaction. */
 export type UnpreparedOf<Declaration extends RequestSchemas> = UnpreparedRequest<
