@@ -173,10 +173,7 @@ type AnyChange<Found> = BehaviourOrHandle<{
   handle: (deps: unknown, request: unknown) => Promise<RowChange<Found> & { more?: object }>
 }>
 
-/**
- * The routes of one row: what they declare alike stands once, and each adds what differs. The answer of a change is the
- * row. An answer that is about no row is declared by `defineRoute`.
- */
+/** The routes of one row: what they declare alike stands once. An answer about no row is one of `defineRoute`. */
 export function defineRow<const Base extends RowDeclaration, Found extends Identified, RowDeps = unknown>(
   base: Base & NoOthers<Base, RouteDeclaration>,
   facts: RowFacts<RowDeps, UnpreparedOf<Base>, Found, StaticOf<Base['data']>>,
