@@ -24,13 +24,11 @@ export interface ServiceRouteDeps {
   clock: Pick<Clock, 'now'>
   metrics: Metrics
   catalogue: readonly CatalogueEntry[]
-  /** Whether the start of this process has finished. */
   hasStarted: () => boolean
   /** The clock, where it follows the database's. */
   time?: DatabaseClock | undefined
   /** The use of the read replica; undefined without one. */
   replica?: (() => ReplicaState) | undefined
-  /** Whether this process was asked to stop. */
   isStopping: () => boolean
   /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess

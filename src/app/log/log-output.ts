@@ -43,7 +43,6 @@ export interface LogOutputOptions {
   rest?: Clock['sleep']
 }
 
-/** Writer of a descriptor. */
 interface Target {
   descriptor: number
   /** Whether a write returns at once without space: files, and pipes with a separate opening. */

@@ -64,7 +64,6 @@ export interface Log {
   logger: Logger
   /** Lines that are not in the log: dropped because the buffer was full, or summed in a line that counts them. */
   counts(): { dropped: number; summed: number }
-  /** Waits until all lines are out, within a limit. */
   drain(): Promise<void>
 }
 

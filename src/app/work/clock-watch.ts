@@ -24,7 +24,6 @@ export interface ClockWatchDeps {
   db: Database
   time: DatabaseClock
   logger: Logger
-  /** The name of this process. */
   workerId: string
   /** Pauses in real time, independent of the service's clock. */
   rest?: Clock['sleep']
