@@ -19,7 +19,6 @@ export interface ClockWatch {
   stop(): void
 }
 
-/** Dependencies of a watch. */
 export interface ClockWatchDeps {
   db: Database
   time: DatabaseClock

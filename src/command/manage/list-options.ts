@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { collect } from '../option/option.ts'
 
-/** Options of a list. */
 export interface ListOptions {
   filter?: string[]
   sort?: string
