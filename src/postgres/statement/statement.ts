@@ -22,6 +22,14 @@ export function statement<Row, Params extends object | undefined = undefined>(
   return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
 }
 
+/** A statement of one row at most, as a look-up by a key: returns that row. */
+export function rowStatement<Row, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Row | undefined> {
+  const select = statement<Row, Params>(text)
+  return async (db, ...given) => (await select(db, ...given))[0]
+}
+
 /** A write without a result. Returns the number of inserted, updated or deleted rows. */
 export function changeStatement<Params extends object | undefined = undefined>(
   text: string,
