@@ -14,6 +14,7 @@ export interface ProcessMetricsDeps {
   logCounts?: (() => { dropped: number; summed: number }) | undefined
 }
 
+/** Builds these metrics. */
 export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, metrics: Instruments): ProcessMetrics {
   metrics.gauge(
     'clock_skew_seconds',
