@@ -58,10 +58,7 @@ export interface ResourcesOptions {
   joinsRunning?: boolean
 }
 
-/**
- * Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader), or joins that of a
- * running service. Does not migrate.
- */
+/** Opens DATABASE_URL, starts the embedded database or joins a running one (docs/contract/configuration.md#reader). */
 export async function openResources(options: ResourcesOptions): Promise<Resources> {
   const { config, random, logger } = options
   const secrets = await loadServiceSecrets(config, random)
