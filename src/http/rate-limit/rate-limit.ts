@@ -191,7 +191,6 @@ function findWindow(nowMs: number): { startMs: number; resetMs: number } {
   return { startMs, resetMs: startMs + WINDOW_MS - nowMs }
 }
 
-/** The state of a bucket after a request was counted. */
 interface Standing {
   hits: number
   resetMs: number

@@ -46,7 +46,6 @@ export interface Cells {
   findAll(accounts: readonly AccountId[]): Promise<ReadonlyMap<AccountId, FoundAccount | CellUnknownError>>
   /** Forgets what is cached of an account: the fence of a database refused it. */
   forget(account: AccountId): void
-  /** Drops what a change made out of date. */
   invalidate(change: Invalidation): void
 }
 

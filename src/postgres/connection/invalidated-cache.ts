@@ -33,7 +33,6 @@ export interface InvalidatedCacheOptions<Value> {
   isLive: () => boolean
   /** The changes that make an entry stale. */
   changesOf: (key: string, value: Value) => readonly Invalidation[]
-  /** Expiry of an entry. */
   expiryOf?: (value: Value) => Date | null
 }
 
