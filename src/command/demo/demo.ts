@@ -139,10 +139,7 @@ interface DispatchDetail extends Row {
   }[]
 }
 
-/**
- * The event of the change just made, found by its time. It was recorded in the transaction of the change, so it exists
- * after the answer. The time of a ledger row is that of the router's round, which may have started before the change.
- */
+/** The event of the change just made, found by its time: it was recorded in the transaction of the change. */
 async function loadEvent(client: DemoClient, rows: DemoRows, changedAt: string): Promise<Row> {
   const filters = [
     encodeFilter('event', 'contract.update'),

@@ -63,10 +63,7 @@ export function operatorsOf({ type, condition }: ListField): ListOperator[] {
   return condition ? ['eq', 'in'] : listOperators(type)
 }
 
-/**
- * Parses the filters of a list request of a caller who reaches `scope` (docs/contract/api.md#filters). Throws 422
- * `validation_failed` with every error at `filters.<index>` and the allowed values.
- */
+/** Parses filters of a caller who reaches `scope` (docs/contract/api.md#filters). Throws 422 with every error. */
 export function parseFilters(
   texts: readonly string[],
   fields: ListFields,

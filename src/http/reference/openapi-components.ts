@@ -56,10 +56,7 @@ export function buildCollectedComponents(): CollectedComponents {
   return { schemas: {}, parameters: {}, responses: {}, headers: { ...ANSWER_HEADERS } }
 }
 
-/**
- * Replaces the shared parts of an operation by references, and collects them for `components`: named schemas, the
- * parameters of lists, the responses of problems and the headers of answers.
- */
+/** Replaces shared parts by references into `components`: named schemas, parameters, problems, headers. */
 export function collectOperation(operation: Operation, components: CollectedComponents): Operation {
   const { parameters, requestBody, responses, ...rest } = liftSchemas(operation, components)
   const shared = parameters?.map((parameter) => shareParameter(parameter, components))
