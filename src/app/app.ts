@@ -58,10 +58,8 @@ export interface App extends Omit<Workers, 'start' | 'stop' | 'notify'>, Lifecyc
   keyring: Keyring
   callbackRules: CallbackRules
   workerId: string
-  /** The embedded realtime server, where the settings ask for one. */
   realtimeServer: MountedRealtime | undefined
   baseUrl(): string
-  /** The databases that hold accounts. */
   cells: Cells
 }
 
@@ -165,7 +163,6 @@ async function buildAppServer(
   return { server, baseUrl }
 }
 
-/** Mounts the routes of a process with the role `api`. */
 async function mountApi(
   server: FastifyInstance,
   options: AppOptions,

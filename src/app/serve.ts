@@ -25,7 +25,6 @@ export interface Demonstration {
   show(): Promise<string[]>
 }
 
-/** The parts of a listening service, for the demonstration. */
 interface ListeningService {
   app: App
   resources: Resources
@@ -50,7 +49,6 @@ export interface ServeOptions {
   fillDatabase?: FillDatabase | undefined
   /** Starts although SECRET_KEY decrypts no stored secret: the key is lost, and every secret will be rotated. */
   isKeyLost?: boolean
-  /** Prints a line for the user at the terminal. */
   print: (line: string) => void
   /** The clock of the machine. Default: this one's. */
   machine?: Clock
@@ -133,7 +131,6 @@ function checkDevelopment({ config: { appEnv }, prepareDemonstration, fillDataba
 /** Loads the modules of the service, which takes most of the processor time of a start. */
 const loadApp = () => import('./app.ts')
 
-/** The results of a start so far. */
 interface Started {
   app: App | undefined
   admin: FirstAdministrator | undefined
@@ -223,7 +220,6 @@ function reportIdleSettings({ idleSettings }: Config, logger: Logger): void {
   logger.warn({ settings }, 'settings without effect: see docs/operations.md, settings without effect')
 }
 
-/** Log fields of a started service. */
 function describeService(app: App, { host, roles, appEnv }: Config) {
   return {
     address: host,
@@ -238,10 +234,7 @@ function describeService(app: App, { host, roles, appEnv }: Config) {
   }
 }
 
-/**
- * Refuses a SECRET_KEY that decrypts no stored secret: the service would fail at each of them, and encrypt new ones
- * under another key.
- */
+/** Refuses a SECRET_KEY that decrypts no stored secret: new secrets would be encrypted under another key. */
 async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }: Resources): Promise<void> {
   if (isKeyLost) return
   const { findLostKey } = await import('../operations/stored-secret/secret-health.ts')

@@ -13,16 +13,13 @@ import type { FeatureParts } from '../feature/feature.ts'
 import type { CellWatch } from './cell-watch.ts'
 import type { CellWorkers } from './cell-workers.ts'
 
-/** The parts of features that are of a cell. */
 type CellParts = Required<Pick<FeatureParts, 'pulls' | 'publications' | 'homeDb'>>
 
 /** The databases of requests. */
 export interface AppPlaces extends Places {
-  /** Drops what a change made out of date. */
   invalidate(change: Invalidation): void
 }
 
-/** A cell as requests use it. */
 interface CellPlace {
   place: Place
   reads: ReadSubscriptions
@@ -32,7 +29,6 @@ interface CellPlace {
 export function buildAppPlaces(deps: {
   cells: Cells
   watch: CellWatch
-  /** The pipeline of home. */
   home: Pipeline
   pipelineIn: BuiltPipeline['pipelineIn']
   /** The subscriptions to reads in home: of global webhooks, and of the accounts there. */

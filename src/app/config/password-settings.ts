@@ -2,20 +2,10 @@ import { DEFAULT_HASH_COST, findSafeMemory, type HashCost } from '../../identity
 import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { AppEnv, Values } from './config-variables.ts'
 
-/** Settings of sign-up and sign-in by mail, which need no administrator. */
-export interface SignUpConfig {
-  /** Rule for sign-ups with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
-  signUp: SignUpRules
-  /** `SIGN_IN_BY_MAIL`. */
-  signInByMail: boolean
-}
-
-/** Settings of sign-up and of sign-in by mail. */
-export function readSignUp(values: Values): SignUpConfig {
-  return {
-    signUp: { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] },
-    signInByMail: values.SIGN_IN_BY_MAIL ?? false,
-  }
+/** Settings of sign-up and of sign-in by mail, which need no administrator. */
+export function readSignUp(values: Values) {
+  const signUp: SignUpRules = { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] }
+  return { signUp, signInByMail: values.SIGN_IN_BY_MAIL ?? false }
 }
 
 /** The cost of a password hash by the settings. */
@@ -26,10 +16,7 @@ export function readHashCost(values: Values): HashCost {
   }
 }
 
-/**
- * Production refuses a password hash that costs less than OWASP's Password Storage Cheat Sheet asks
- * (docs/contract/configuration.md#cost-of-password-hashes). Returns a sentence when it does.
- */
+/** A sentence for a hash of production below OWASP's cost (docs/contract/configuration.md#cost-of-password-hashes). */
 export function findCheapHash(values: Values, appEnv: AppEnv): string[] {
   const { memory, passes } = readHashCost(values)
   const least = findSafeMemory(passes)

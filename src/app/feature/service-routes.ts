@@ -18,21 +18,15 @@ import { EnvelopeBody } from '../../webhook/envelope/envelope.schema.ts'
 /** Cache lifetime of the database check, in milliseconds: a process checks at most once in this time. */
 const READINESS_LIFETIME_MS = 1_000
 
-/** Dependencies of the routes outside the v3 tree. */
 export interface ServiceRouteDeps {
   db: Database
   clock: Pick<Clock, 'now'>
   metrics: Metrics
   catalogue: readonly CatalogueEntry[]
-  /** Whether the start of this process has finished. */
   hasStarted: () => boolean
-  /** The clock, where it follows the database's. */
   time?: DatabaseClock | undefined
-  /** The use of the read replica; undefined without one. */
   replica?: (() => ReplicaState) | undefined
-  /** Whether this process was asked to stop. */
   isStopping: () => boolean
-  /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess
   /** Counts a request to one of these routes; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void
@@ -41,10 +35,7 @@ export interface ServiceRouteDeps {
 /** `local`: from this machine, without a token. `{ token }`: with this bearer token. `closed`: the path does not exist. */
 export type MetricsAccess = 'local' | 'closed' | { token: string }
 
-/**
- * Development needs no token and answers this machine only; other environments need the token, and without one the path
- * does not exist.
- */
+/** Development needs no token and answers this machine only; elsewhere there is no path without a token. */
 export function decideMetricsAccess(config: { appEnv: string; metricsToken: string | undefined }): MetricsAccess {
   if (config.appEnv === 'development') return 'local'
   return config.metricsToken === undefined ? 'closed' : { token: config.metricsToken }
@@ -85,7 +76,6 @@ function mountProbes(server: FastifyInstance, deps: ServiceRouteDeps): void {
   })
 }
 
-/** Readiness error of a process without a trusted clock. */
 function describeSkew(skewMs: number): string {
   return `clock of the machine is ${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the database`
 }

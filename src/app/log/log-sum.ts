@@ -6,7 +6,6 @@ const SUMMED = new Set(['request', 'attempt', 'provisioning attempt', 'realtime 
 /** The number of pino's level `info`. */
 const INFO = 30
 
-/** Sum of one kind of line. */
 interface Sum {
   lines: number
   durationMs: number
@@ -21,11 +20,7 @@ export interface SuccessSum {
   summed(): number
 }
 
-/**
- * Builds the sum. Of each kind `perSecond` lines of successes are written in a second; those beyond are counted, and
- * `report` gets their sum at the end of the second. Failures are never summed: they have another level, an error, or a
- * status of 400 or more.
- */
+/** Sums the lines of successes of a kind beyond `perSecond`; `report` gets the sum of a second. Never failures. */
 export function buildSuccessSum(options: {
   /** 0: every line is written. */
   perSecond: number

@@ -3,7 +3,6 @@ import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/prom
 import { dirname } from 'node:path'
 import { ConfigError } from '../config/config.ts'
 
-/** Bits by which the group or others may write. */
 const WRITABLE_BY_OTHERS = 0o022
 
 /** The user of this process, whose files are safe to use. Undefined where the system has no such users (Windows). */
@@ -19,10 +18,7 @@ export function findUnsafeOwner(
   return (mode & WRITABLE_BY_OTHERS) === 0 ? undefined : 'can be written by others'
 }
 
-/**
- * Creates the folder of generated secrets if missing. Throws a `ConfigError` if another user owns it or may write in
- * it: such a user could plant or replace its files.
- */
+/** Creates the folder of generated secrets. Throws a `ConfigError` where another user owns it or may write in it. */
 export async function ensurePrivateFolder(directory: string): Promise<void> {
   const facts = await mkdir(directory, { recursive: true, mode: 0o755 })
     .then(() => stat(directory))

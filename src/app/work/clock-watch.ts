@@ -13,27 +13,21 @@ const REPORT_MS = 5_000
 
 /** Compares the clocks of database and machine while the process runs. */
 export interface ClockWatch {
-  /** Compares once: measures, logs changes, and reports. */
   look(): Promise<void>
   run(): Promise<void>
   stop(): void
 }
 
-/** Dependencies of a watch. */
 export interface ClockWatchDeps {
   db: Database
   time: DatabaseClock
   logger: Logger
-  /** The name of this process. */
   workerId: string
   /** Pauses in real time, independent of the service's clock. */
   rest?: Clock['sleep']
 }
 
-/**
- * Follows the database's clock in processes of every role, and reports a skew of the machine: by a log line at its
- * begin and end, and by a row that health and alerts of all processes read.
- */
+/** Follows the database's clock; reports a skew of the machine in the log, and in a row for health and alerts. */
 export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
   const { db, time, logger, workerId, rest = systemClock.sleep } = deps
   const stopping = new AbortController()
@@ -67,7 +61,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
 
   async function report(): Promise<void> {
     if (time.verdict() === 'aligned') {
-      if (isReported) await removeProcessSkew(db, workerId)
+      if (isReported) await removeProcessSkew(db, { process: workerId })
       isReported = false
       reportedAtMs = Number.NEGATIVE_INFINITY
       return
@@ -93,7 +87,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
       await look().catch(() => {})
       await rest(LOOK_MS, stopping.signal)
     }
-    if (isReported) await removeProcessSkew(db, workerId).catch(() => {})
+    if (isReported) await removeProcessSkew(db, { process: workerId }).catch(() => {})
   }
 
   return { look, run, stop: () => stopping.abort() }

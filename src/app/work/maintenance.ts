@@ -22,7 +22,6 @@ import { buildReencryptionSweeps } from './reencrypt.ts'
 /** Interval between sweeps, in milliseconds. */
 const PERIOD_MS = 60_000
 
-/** Rows of one statement. */
 const BATCH_SIZE = 1_000
 
 const DAY_MS = 24 * 3_600_000
@@ -36,7 +35,6 @@ export interface MaintenanceDeps {
   workerId: string
   /** Whether the clock is trusted; otherwise nothing is swept. Default: always. */
   isTrusted?: () => boolean
-  /** Receives the counts of each sweep. */
   onSwept?: (report: SweepReport) => void
 }
 
@@ -75,10 +73,7 @@ function listSweeps(deps: Pick<MaintenanceDeps, 'keyring' | 'db'>): readonly Swe
   ]
 }
 
-/**
- * Builds the maintenance. Every step may run in several processes at once: each statement takes the rows that it can
- * lock. One that fails is logged and made again with the next sweep; the others do not wait for it.
- */
+/** Builds the maintenance. A failed step is logged and made again by the next sweep; every process may run it. */
 export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   const { clock, logger, isTrusted = () => true } = deps
   const stopping = new AbortController()

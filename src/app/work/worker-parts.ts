@@ -16,13 +16,11 @@ import type { Tracer } from '../../tracing/tracer.ts'
 import type { Config } from '../config/config.ts'
 import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
 
-/** Dependencies of the workers of a process. */
 export interface WorkerParts {
   config: Config
   database: DatabasePool
   connectionString: string
   clock: Clock
-  /** The clock, where it follows the database's. */
   time?: DatabaseClock
   random: Random
   logger: Logger
@@ -32,14 +30,12 @@ export interface WorkerParts {
   workerId: string
   keyring: Keyring
   sender: HttpSender
-  /** Makes the requests to SCIM services. */
   fetchTarget: GuardedFetch
   lookup: Lookup
   baseUrl: () => string
   tracer: Tracer
   /** Runs for each invalidation of cached values; without it nothing is cached. */
   onChange?: (change: Invalidation) => void
-  /** The pool of requests. */
   requestDatabase: DatabasePool
   /** The pool of long reads, for metrics. Default: that of requests. */
   readDatabase?: DatabasePool
@@ -53,7 +49,6 @@ export interface WorkerParts {
   findCells: () => Cells
   /** What is known of the cells; undefined without any. Not before the app is built. */
   readCellFacts: ReadCellFacts
-  /** The embedded realtime server, where the settings ask for one. */
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
   ca?: string | undefined

@@ -15,7 +15,6 @@ import type { AccountResult, Report, WebhookResult } from './report.ts'
 import type { Foreign } from './source/foreign.ts'
 import type { Source, SourceApi, SourceChoice, Tenant } from './source/source.ts'
 
-/** Dependencies of a run. */
 export interface ImportRun extends ApplyDeps {
   from: Source
   api: SourceApi
@@ -24,15 +23,11 @@ export interface ImportRun extends ApplyDeps {
   /** Accounts of this service for tenants, by the ids of the tenants. */
   accounts: ReadonlyMap<string, string>
   isDryRun: boolean
-  /** Called with each result as it comes. */
   onAccount: (result: AccountResult) => void
   onWebhook: (result: WebhookResult) => void
 }
 
-/**
- * Imports a source, tenant by tenant, or reports what it would do. Rows of an earlier run are left alone, so a run that
- * ended early is resumed by another one. Nothing is changed at the source.
- */
+/** Imports a source, tenant by tenant, or reports what it would do. Rows of an earlier run are left alone. */
 export async function runImport(run: ImportRun): Promise<Report> {
   const report: Report = { source: run.from.name, is_dry_run: run.isDryRun, accounts: [], webhooks: [] }
   for await (const row of run.from.listTenants(run.api, run.choice)) {

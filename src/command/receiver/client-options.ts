@@ -1,11 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { type ClientConfig, readClientConfig } from '../../app/config/client-config.ts'
 import { VARIABLES } from '../../app/config/config-variables.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import { findUnsafeOwner } from '../../app/secret/private-file.ts'
-import { isUuid } from '../../base/id.ts'
 import { type ApiClient, buildApiClient } from './api-client.ts'
 
 /** The options of every command that calls a service. */
@@ -30,12 +29,6 @@ function parseAs<Value>(option: string, variable: { parse: (text: string) => Val
   }
 }
 
-/** Parses an option that is an id. */
-export function parseIdOption(text: string): string {
-  if (isUuid(text)) return text
-  throw new InvalidArgumentError('It must be a UUID in lower case.')
-}
-
 /** The options by which a command takes the secret of a webhook. */
 export interface SecretOptions {
   secret?: string
@@ -52,10 +45,7 @@ export function addSecretOptions(command: Command, fallback: string): Command {
     .option('--secret <whsec>', 'the secret itself; other users of this machine see it in the list of processes')
 }
 
-/**
- * The secret of a webhook from the options, unchanged, else from the environment; undefined without one. Throws a
- * `FatalError`.
- */
+/** The secret of a webhook from the options, unchanged, else the environment. Throws a `FatalError`. */
 export function findSecret({ secret, secretFile }: SecretOptions): string | undefined {
   if (secret !== undefined && secretFile !== undefined)
     throw new FatalError('--secret and --secret-file name two secrets. Give one of them.')

@@ -10,15 +10,11 @@ export type SampleRows = { [Table in keyof DB]?: Insertable<DB[Table]>[] }
 
 /** The facts of a database that sample data refers to. */
 export interface SampleFacts {
-  /** Ids of the system roles by name. */
   roles: ReadonlyMap<string, string>
-  /** Ids of event types by name. */
   eventTypes: ReadonlyMap<string, string>
-  /** The administrator, who made the rows that an operator makes. */
   administrator: UserId
 }
 
-/** Input of a fill. */
 export interface SampleInput extends SampleFacts {
   seed: number
   /** The end of the filled month. */
@@ -36,7 +32,6 @@ export interface SamplePlan extends SampleInput {
   dice: Dice
   /** The id of a row by its kind and number, the same with each fill. */
   idOf: <Noun extends string>(kind: Noun, number: number) => ReturnType<typeof buildSampleId<Noun>>
-  /** An instant before `now`. */
   before: (ms: number) => Date
 }
 

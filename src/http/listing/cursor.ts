@@ -7,10 +7,7 @@ export interface ListPosition {
   id: string
 }
 
-/**
- * Encodes the opaque `next_cursor` (docs/contract/api.md#cursors): base64url of JSON that names its sort, so that a cursor
- * of another sort is refused. Timestamps are in milliseconds, the precision of the columns.
- */
+/** Encodes `next_cursor` (docs/contract/api.md#cursors) with its sort, so that one of another sort is refused. */
 export function encodeCursor(sort: string, position: ListPosition): string {
   return Buffer.from(JSON.stringify([sort, formatValue(position.value), position.id])).toString('base64url')
 }

@@ -10,17 +10,11 @@ interface ListField {
   type: ListFieldType
   sortable?: boolean
   column?: string
-  /**
-   * Of text: compared byte by byte. A list that is merged from several databases sorts by no other text: each database has
-   * a collation of its own.
-   */
+  /** Of text: compared byte by byte, as merged lists need: the collations of databases differ. */
   collation?: 'C'
   /** Of text. Default: `in-range`. */
   like?: LikeRule
-  /**
-   * The condition of a filter that compares no column of the list, among the rows of `own`, or of all accounts; such a field
-   * takes `eq` and `in` alone.
-   */
+  /** The condition of a filter that compares no column, among the rows of `own` or all; takes `eq` and `in`. */
   condition?: (filter: ListFilter, own: OwnAccount | undefined) => RawBuilder<SqlBool>
 }
 
@@ -69,10 +63,7 @@ export function operatorsOf({ type, condition }: ListField): ListOperator[] {
   return condition ? ['eq', 'in'] : listOperators(type)
 }
 
-/**
- * Parses the filters of a list request of a caller who reaches `scope` (docs/contract/api.md#filters). Throws 422
- * `validation_failed` with every error at `filters.<index>` and the allowed values.
- */
+/** Parses filters of a caller who reaches `scope` (docs/contract/api.md#filters). Throws 422 with every error. */
 export function parseFilters(
   texts: readonly string[],
   fields: ListFields,

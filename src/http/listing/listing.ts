@@ -32,7 +32,6 @@ export interface Listing {
   pageSize: number
   /** The last row of the previous page. */
   after: ListPosition | undefined
-  /** Whether the request asks for the total. */
   count: boolean
 }
 
@@ -147,10 +146,7 @@ function listSorts(fields: ListFields): string[] {
     .flatMap((field) => [field, `-${field}`])
 }
 
-/**
- * The schema of a list route's query string: the list parameters (docs/contract/api.md#filters) and the members of
- * `extra`. It documents and checks roughly; `parseListing` applies the exact rules.
- */
+/** The schema of a list's query, with the members of `extra`. `parseListing` applies the exact rules. */
 export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
   const lines = Object.entries(fields).map(([name, field]) => {
     const { type, like = 'in-range' } = field

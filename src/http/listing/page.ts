@@ -69,7 +69,6 @@ export function buildList<Tables, Table extends keyof Tables, Found>(
   return { scope, parts: (own) => [buildPart(select(own))] }
 }
 
-/** One list within a scope. */
 interface ScopedList<Found> {
   scope: PermissionScope
   parts: BuildParts<Found>
@@ -97,10 +96,7 @@ export async function findListed<Found>(db: Database, list: ScopedList<Found>): 
   return readSearching(db, list, (reads) => findPage(reads, list))
 }
 
-/**
- * Reads a list with a trigram search, which needs bitmap scans: other lists are read without them, in the order of an
- * index. Where PostgreSQL expects many rows, it still reads in the order of the list.
- */
+/** Reads a list with a trigram search, which needs bitmap scans; other lists are read in the order of an index. */
 function readSearching<Found, Result>(
   db: Database,
   { scope, listing, fields }: ScopedList<Found>,

@@ -42,10 +42,7 @@ export function formatValue(value: ListValue): string {
   return value instanceof Date ? value.toISOString() : String(value)
 }
 
-/**
- * Splits the values of a filter at commas. `\,` is a literal comma and `\\` a literal backslash
- * (docs/contract/api.md#filters); any other backslash is literal, so `C:\temp` needs no escaping.
- */
+/** Splits values at commas; `\,` is a comma, `\\` a backslash, as any other one (docs/contract/api.md#filters). */
 export function splitValues(text: string): string[] {
   const values: string[] = []
   let value = ''

@@ -124,7 +124,6 @@ function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: Fast
 type Mounted<Deps> = Omit<Served<Deps>, 'request' | 'reply' | 'context'> &
   Required<Pick<MountedFeature<Deps>, 'perform'>>
 
-/** One request, from the checked caller to the answer. */
 async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyRequest, reply: FastifyReply) {
   const { pipeline, route } = mounted
   const context = buildContext(pipeline, route, request)
@@ -141,9 +140,7 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
   }
 }
 
-/**
- * Validates a request, and finds its database. When it is invalid, a missing row still wins: 404 comes before 422.
- */
+/** Validates a request, and finds its database. A missing row still wins: 404 comes before 422. */
 async function checkRequest<Deps>(given: Served<Deps>, place: (served: Served<Deps>) => Promise<Served<Deps>>) {
   const { route, request, context } = given
   checkTakesCondition(route, request.headers)

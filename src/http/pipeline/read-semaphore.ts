@@ -1,21 +1,16 @@
 import type { Clock } from '../../base/clock.ts'
 import { Problem } from '../problem/problem.ts'
 
-/**
- * Maximum number of running expensive reads of one user, over all of its tokens (docs/contract/api.md#expensive-reads).
- */
+/** Running expensive reads of one user, over all its tokens (docs/contract/api.md#expensive-reads). */
 const RUNNING_OF_CALLER = 2
 
 /** Expensive reads of callers of one account that run at once. */
 const RUNNING_OF_ACCOUNT = 3
 
-/** Maximum number of waiting expensive reads of one user. */
 const WAITING_OF_CALLER = 10
 
-/** Expensive reads that wait in this process. */
 const WAITING_LIMIT = 200
 
-/** Maximum wait of an expensive read. */
 const WAIT_MS = 5_000
 
 /** The caller of an expensive read. */

@@ -12,7 +12,6 @@ export interface ProblemPage {
   headers: Record<string, string>
 }
 
-/** Options of problem answers. */
 export interface ProblemAnswerOptions {
   /** The base URL of the service; a function, because the port may be chosen at start. */
   baseUrl: () => string
@@ -20,10 +19,7 @@ export interface ProblemAnswerOptions {
   renderProblem?: (problem: Problem, request: FastifyRequest) => ProblemPage | undefined
 }
 
-/**
- * Maps an error to the problem that the caller receives. Unexpected errors map to one fixed text
- * (docs/contract/api.md#errors).
- */
+/** Maps an error to its problem; an unexpected one to one fixed text (docs/contract/api.md#errors). */
 export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   const { code, statusCode } = (error ?? {}) as FastifyError

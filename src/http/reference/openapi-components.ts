@@ -29,7 +29,6 @@ const ANSWER_HEADERS: Readonly<Record<string, Header>> = {
   'WWW-Authenticate': { description: 'The scheme: Bearer.', schema: { type: 'string' } },
 }
 
-/** Answers of a route of pages. */
 const PAGE_TYPE = 'text/html'
 
 /** The description of a collected operation whose problems a browser sees as pages. */
@@ -57,10 +56,7 @@ export function buildCollectedComponents(): CollectedComponents {
   return { schemas: {}, parameters: {}, responses: {}, headers: { ...ANSWER_HEADERS } }
 }
 
-/**
- * Replaces the shared parts of an operation by references, and collects them for `components`: named schemas, the
- * parameters of lists, the responses of problems and the headers of answers.
- */
+/** Replaces shared parts by references into `components`: named schemas, parameters, problems, headers. */
 export function collectOperation(operation: Operation, components: CollectedComponents): Operation {
   const { parameters, requestBody, responses, ...rest } = liftSchemas(operation, components)
   const shared = parameters?.map((parameter) => shareParameter(parameter, components))
@@ -80,10 +76,7 @@ export function collectOperation(operation: Operation, components: CollectedComp
   }
 }
 
-/**
- * Replaces every named schema (by its `title`) by a reference, from the inside out; a nullable one by the reference or
- * null. Throws when two different schemas have one name.
- */
+/** Replaces named schemas by references, from the inside out. Throws when two different ones share a name. */
 export function liftSchemas<Node>(node: Node, components: CollectedComponents): Node {
   if (typeof node !== 'object' || node === null) return node
   if (Array.isArray(node)) return node.map((entry) => liftSchemas(entry, components)) as Node
@@ -132,7 +125,6 @@ function withoutNull(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** Makes a nullable body optional. */
 function describeOptionalBody(body: NonNullable<Operation['requestBody']>): NonNullable<Operation['requestBody']> {
   const isNull = ({ type }: JsonSchema) => type === 'null'
   const contents = Object.entries(body.content).map(([mediaType, { schema }]) => {

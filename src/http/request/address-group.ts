@@ -1,9 +1,6 @@
 import { isIPv6 } from 'node:net'
 
-/**
- * The group that a rate limit counts an address in: an IPv4 address, also in its mapped form; of an IPv6 address its /64,
- * which is the usual size of one subscriber's network.
- */
+/** The group of an address in a rate limit: IPv4 itself, also mapped; of IPv6 the /64, a subscriber's network. */
 export function groupAddress(address: string): string {
   const groups = readGroups(address)
   return typeof groups === 'string' ? groups : `${groups.slice(0, 4).join(':')}::/64`

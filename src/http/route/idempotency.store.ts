@@ -1,7 +1,7 @@
 import type { AccountId } from '../../base/id.ts'
 import { type Database, isLockTimeout, isUniqueViolation } from '../../postgres/statement/database.ts'
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** Identifies a request by caller, route and key; `requestHash` detects another request under the same key. */
 export interface IdempotencyKey {
@@ -27,10 +27,7 @@ const insertKey = fragment<IdempotencyKey & Omit<KeptAnswer, 'location'> & { loc
    values ($caller, $route, $key, $requestHash, $status, $payload, $location, $account, $now)`,
 )
 
-/**
- * The statement that inserts the key with its answer. It fails for a key that exists (`isKeyTaken`), and waits for an
- * uncommitted transaction that inserts the same key.
- */
+/** Inserts the key with its answer: fails for one that exists (`isKeyTaken`), waits for one being inserted. */
 export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): Fragment {
   return insertKey({ ...key, ...answer, location: answer.location ?? null, now })
 }
@@ -47,52 +44,38 @@ export function isKeyAwaited(error: unknown): boolean {
   return isLockTimeout(error) && String(where).includes('idempotency_key_pkey')
 }
 
+const OF_KEY = 'caller = $caller and route = $route and key = $key'
+
+type KeyRow = Omit<KeptAnswer, 'location'> & { location: string | null; requestHash: Buffer }
+
+const selectKept = rowStatement<KeyRow, IdempotencyKey & { since: Date }>(`
+  select body_hash as "requestHash", coalesce(status_code, 200) as status, coalesce(response, '') as payload, location,
+    account
+  from idempotency_key where ${OF_KEY} and created_at > $since`)
+
 /** The answer under a key that was stored after `since`, with the hash of its request. */
 export async function findKeptAnswer(
   db: Database,
   key: IdempotencyKey,
   since: Date,
 ): Promise<{ answer: KeptAnswer; requestHash: Buffer } | undefined> {
-  const row = await db
-    .selectFrom('idempotency_key')
-    .select(['body_hash', 'status_code', 'response', 'location', 'account'])
-    .where('caller', '=', key.caller)
-    .where('route', '=', key.route)
-    .where('key', '=', key.key)
-    .where('created_at', '>', since)
-    .executeTakeFirst()
-  return (
-    row && {
-      requestHash: row.body_hash,
-      answer: {
-        status: row.status_code ?? 200,
-        payload: row.response ?? '',
-        location: row.location ?? undefined,
-        account: row.account as AccountId | null,
-      },
-    }
-  )
+  const row = await selectKept(db, { ...key, since })
+  if (!row) return undefined
+  const { requestHash, location, ...kept } = row
+  return { requestHash, answer: { ...kept, location: location ?? undefined } }
 }
 
-const selectTaken = statement<object, Pick<IdempotencyKey, 'caller' | 'route' | 'key'>>(
-  'select from idempotency_key where caller = $caller and route = $route and key = $key',
-)
+const selectTaken = statement<object, IdempotencyKey>(`select from idempotency_key where ${OF_KEY}`)
 
 /** Whether a database has an answer under the key, expired or not. */
-export async function hasKeptAnswer(db: Database, { caller, route, key }: IdempotencyKey): Promise<boolean> {
-  return (await selectTaken(db, { caller, route, key })).length > 0
+export async function hasKeptAnswer(db: Database, key: IdempotencyKey): Promise<boolean> {
+  return (await selectTaken(db, key)).length > 0
 }
 
 /** Deletes a key that was stored at or before `before`. */
-export async function deleteKeptAnswer(db: Database, key: IdempotencyKey, before: Date): Promise<void> {
-  await db
-    .deleteFrom('idempotency_key')
-    .where('caller', '=', key.caller)
-    .where('route', '=', key.route)
-    .where('key', '=', key.key)
-    .where('created_at', '<=', before)
-    .execute()
-}
+export const deleteKeptAnswer = changeStatement<IdempotencyKey & { before: Date }>(
+  `delete from idempotency_key where ${OF_KEY} and created_at <= $before`,
+)
 
 const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
   delete from idempotency_key where ctid = any(array(

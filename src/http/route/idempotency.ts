@@ -94,5 +94,5 @@ export function buildRepeatedAnswer(kept: KeptAnswer): Answer {
 
 /** Deletes a key whose 24 hours are over and that maintenance has not removed yet. */
 export async function deleteExpiredAnswer(db: Database, key: IdempotencyKey, now: Date): Promise<void> {
-  await deleteKeptAnswer(db, key, findExpiry(now))
+  await deleteKeptAnswer(db, { ...key, before: findExpiry(now) })
 }

@@ -4,10 +4,7 @@ import { ERRORS_LIMIT, type FieldError, Problem } from '../problem/problem.ts'
 import { keepCompiled } from '../shape/compiled-schemas.ts'
 import { REQUEST_FORMATS } from '../shape/formats.ts'
 
-/**
- * Size limit, in characters of text plus number of values, up to which all errors of an input are listed; a larger input
- * lists the first. Equals the default limit of a body.
- */
+/** Characters and values of an input up to which all its errors are listed, else the first: as a body's limit. */
 const FAULT_LIST_SIZE_LIMIT = 65_536
 
 function buildAjv(coerceTypes: false | 'array', allErrors: boolean): Ajv {
@@ -111,10 +108,7 @@ function countIndexDigits(length: number): number {
   return digits
 }
 
-/**
- * Throws the problem of a failed validation: 404 for invalid path parameters, 422 for the rest
- * (docs/contract/api.md#errors). `part` selects which of the two to check.
- */
+/** Throws the problem of invalid params (404) or of all else (422) (docs/contract/api.md#errors). */
 export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'): void {
   const error = request.validationError
   if (!error) return
@@ -138,10 +132,7 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
 /** Characters of a path in an error: longer than any path of a schema; cuts unknown members. */
 const PATH_LENGTH_LIMIT = 200
 
-/**
- * Refuses members of a body on a route that takes none (docs/contract/api.md#unknown-members). An empty object is
- * accepted.
- */
+/** Refuses a body, save an empty object, on a route without (docs/contract/api.md#unknown-members). */
 export function checkNoBody({ body }: FastifyRequest): void {
   if (body === undefined || body === null) return
   const members = typeof body === 'object' && !Array.isArray(body) ? Object.keys(body) : ['']

@@ -48,9 +48,7 @@ export interface ServerOptions extends ProblemAnswerOptions {
   logger: Logger
   clock: Clock
   ids: IdMaker
-  /** The proxies whose `X-Forwarded-For` is trusted. */
   trustProxy: TrustProxy
-  /** Limit of open connections. */
   maxConnections?: number
   /** Idle limit of a connection with a request in flight, in milliseconds. */
   socketIdleLimitMs?: number
@@ -66,10 +64,7 @@ export interface ServerOptions extends ProblemAnswerOptions {
   startTrace?: RequestTraceStart
 }
 
-/**
- * Headers of every answer, by helmet: those that protect JSON in a browser. Headers for pages (content policy, opener and
- * embedder policies) are set where pages are served.
- */
+/** Headers of every answer, by helmet; those for pages are set where pages are served. */
 const ANSWER_HEADERS = collectHeaders({
   contentSecurityPolicy: false,
   crossOriginResourcePolicy: false,

@@ -7,10 +7,8 @@ import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
-/** Interval between polls for incidents to post. */
 const POLL_MS = 1_000
 
-/** Interval between the checks, in polls. */
 const CHECK_EVERY_POLLS = 10
 
 /** Number of incidents in one claim; they are posted one after the other. */
@@ -34,14 +32,12 @@ export interface AlertWorkerDeps {
   url: string | undefined
   /** `ALERT_WEBHOOK_SECRET`; without it POSTs carry no signature. */
   secret: string | undefined
-  /** The base of the service's URLs. */
   baseUrl: () => string
   userAgent: string
 }
 
 /** Posts the begin and the end of incidents (docs/contract/delivery.md#alerts). */
 export interface AlertWorker {
-  /** Checks for begins and ends of incidents. */
   check(): Promise<void>
   /** Posts due incidents. Returns the number of POSTs. */
   drain(): Promise<number>
@@ -86,7 +82,6 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
   }
 }
 
-/** Posts one incident and records the result. */
 async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, signal: AbortSignal): Promise<void> {
   const { db, clock, logger } = deps
   const body = buildAlertBody(incident, deps.baseUrl())

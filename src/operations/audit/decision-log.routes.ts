@@ -1,12 +1,38 @@
 import { buildWholeList } from '../../http/listing/page.ts'
 import type { Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
-import { IdParams } from '../../http/route/schema.ts'
+import { enumSchema, IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { type Static, Type } from '../../http/shape/schema-type.ts'
+import { wireOf } from '../../http/shape/wire-row.ts'
 import { loadClient } from '../../oauth/client/client.ts'
-import { LoggedDecisionRow, toDecisionRow } from './decision-log.schema.ts'
-import { selectDecisions } from './decision-log.store.ts'
+import { type LoggedDecision, loggedDecision, selectDecisions } from './decision-log.store.ts'
 
 const DECISION_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
+
+const LoggedDecisionRow = namedObject('OauthClientDecision', {
+  document_id: UuidSchema,
+  user: nullable(UuidSchema),
+  decision: enumSchema(['approve', 'deny']),
+  scopes: Type.Array(Type.String(), { description: 'The allowed scopes; none for a refusal.' }),
+  grant: nullable({ ...UuidSchema, description: 'The grant that came of it; null for a refusal.' }),
+  address: nullable(Type.String()),
+  request_id: nullable(Type.String()),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
+
+const toStoredRow = wireOf(loggedDecision, LoggedDecisionRow)
+
+function toDecisionRow(entry: LoggedDecision): Static<typeof LoggedDecisionRow> {
+  const { grant, decision, scopes } = entry
+  return {
+    ...toStoredRow(entry),
+    decision: decision === 'approve' ? 'approve' : 'deny',
+    scopes: scopes ?? [],
+    grant,
+    updated_at: entry.createdAt.toISOString(),
+  }
+}
 
 /** What users allowed an app to do, and what they refused (docs/contract/oauth.md#decision-log). */
 export const decisionLogRoutes: Routes<object> = [

@@ -58,13 +58,9 @@ const DELIVERIES_LIMIT = 2_000
 const OWNED = `d.account = own.account and (
     select not w.is_global and w.account = any($accounts::uuid[]) from webhook w where w.document_id = d.webhook)`
 
-/** The first hour of the series. */
 const FIRST_HOUR = "date_trunc('hour', $now::timestamptz) - interval '23 hours'"
 
-/**
- * The open or ended deliveries of each account since the start of the series, the newest first, up to a limit. Reads none
- * unless `condition` holds.
- */
+/** The open or ended deliveries of each account in the series, the newest first, up to a limit, if `condition`. */
 const newestOf = (table: string, condition = 'true') => `
   select made.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
     select d.created_at, d.status from ${table} d
@@ -178,7 +174,6 @@ interface SummaryParams {
   since: Date
   /** Scopes of the sums of outcomes: the accounts, or that of everything. */
   scopes: readonly string[]
-  /** Maximum number of recent failures. */
   failures: number
 }
 
@@ -202,10 +197,7 @@ const selectSummaryOfAccounts = statement<SummaryRow, SummaryParams & { accounts
     (select is_complete from whole) as "isComplete",
     array(${FAILURES_OF_ACCOUNTS}) as "recentFailures", array(${HOURS}) as hours`)
 
-/**
- * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event
- * types are global, and empty for a caller limited to some accounts.
- */
+/** Reads the dashboard within `scope`, with `failures` failures at most; all types or, for some accounts, none. */
 export async function readSummary(
   db: Database,
   { now, failures, scope }: { now: Date; failures: number; scope: PermissionScope },

@@ -5,7 +5,6 @@ import { listProcessSkews, type ProcessSkew } from './process-skew.store.ts'
 /** Age of a report after which its process has stopped, or its machine has the right time again. */
 const SKEW_KNOWN_MS = 30_000
 
-/** Maximum number of processes in the component. */
 const PROCESS_LIMIT = 100
 
 /** The facts of the component. */
@@ -16,7 +15,6 @@ export interface ClockFacts {
   resting_processes: number
   /** Largest skew: seconds ahead of the database, negative behind. 0 without any. */
   largest_skew_s: number
-  /** Remedy; null while none is needed. */
   remedy: string | null
 }
 
@@ -35,9 +33,7 @@ export function decideClockFacts(skews: readonly ProcessSkew[]): ClockFacts {
   }
 }
 
-/**
- * The processes that are off at `now`. Rows with a later time were written before the database's clock was set back.
- */
+/** The processes that are off at `now`. Later rows were written before the database's clock was set back. */
 function listSkewed(db: Database, now: Date): Promise<ProcessSkew[]> {
   const [since, until] = [-SKEW_KNOWN_MS, SKEW_KNOWN_MS].map((ms) => new Date(now.getTime() + ms)) as [Date, Date]
   return listProcessSkews(db, { since, until, limit: PROCESS_LIMIT })

@@ -12,10 +12,7 @@ export function readInvalidations(text: string): Invalidation[] {
   return text === '' ? [] : (text.split(',') as Invalidation[])
 }
 
-/**
- * Rows that this process keeps in memory until they change. They are used only while the listening connection is live
- * (`Notifier.isLive`), so a change that was committed a second ago is never missed.
- */
+/** Rows that a process keeps while its listening connection is live: no change before the last second is missed. */
 export interface InvalidatedCache<Value> {
   /** The cached value; undefined when there is none, when it has expired at `now`, and while the connection is not live. */
   find(key: string, now?: Date): Value | undefined
@@ -30,15 +27,12 @@ export interface InvalidatedCache<Value> {
   invalidate(change: Invalidation): void
 }
 
-/** Options of a cache. */
 export interface InvalidatedCacheOptions<Value> {
-  /** Maximum number of entries; beyond it the least recently used one is evicted. */
   limit: number
   /** Called at each use. */
   isLive: () => boolean
   /** The changes that make an entry stale. */
   changesOf: (key: string, value: Value) => readonly Invalidation[]
-  /** Expiry of an entry. */
   expiryOf?: (value: Value) => Date | null
 }
 

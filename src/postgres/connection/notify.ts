@@ -11,10 +11,7 @@ const WORK_CHANNEL = 'signalbox_work'
 /** The channel on which triggers notify of changes to rows that processes cache (`invalidate` in the migrations). */
 const CHANGE_CHANNEL = 'signalbox_change'
 
-/**
- * Notifications of work within this time become one. NOTIFY takes a database-wide lock at its commit, so it is sent
- * rarely and outside the transactions of changes.
- */
+/** Notifications within this time become one: NOTIFY locks the database at commit. Milliseconds. */
 const COALESCE_MS = 20
 
 /** Interval between proofs of the listening connection. */
@@ -30,10 +27,7 @@ const UNPROVEN_LIMIT_MS = 5_000
 export interface Notifier {
   /** Notifies the workers of this process now and those of others within milliseconds. Never throws. */
   notify(): void
-  /**
-   * Whether a notification sent within the last `withinMs` (default one second) has arrived here. Notifications arrive
-   * in the order of their commits, so every change committed before that was reported to `onChange`.
-   */
+  /** Whether a notification of the last `withinMs` (1 s) has arrived: every change before it was reported. */
   isLive(withinMs?: number): boolean
   /** Whether the listening connection, which holds the lock of the worker, is believed to be open. */
   isListening(): boolean
@@ -44,7 +38,6 @@ export interface Notifier {
   stop(): Promise<void>
 }
 
-/** Options of a notifier. */
 export interface NotifierOptions {
   /** For LISTEN and NOTIFY: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
@@ -52,10 +45,7 @@ export interface NotifierOptions {
   random: Random
   /** Monotonic milliseconds, real time also in tests: they bound network delays. */
   monotonicMs?: () => number
-  /**
-   * Runs when this or another process notifies of work, and after each reconnect. Without it, the notifier does not
-   * LISTEN for work.
-   */
+  /** Runs when this or another process notifies of work, and after each reconnect. Without it, no LISTEN. */
   onWork?: () => void
   /** The worker of this process, which holds a lock of this name while the listening connection is open. */
   workerId?: string

@@ -44,20 +44,14 @@ export function isOwnerAlive(owner: Claim, found: OwnerProcess): boolean {
   return owner.startedTicks === found.startedTicks
 }
 
-/**
- * Parses the start time in the text of `/proc/<pid>/stat` (field 22; the name in field 2 may contain spaces and
- * brackets). Pure.
- */
+/** The start time in `/proc/<pid>/stat`: field 22, behind a name that may contain spaces and brackets. */
 export function parseStartedTicks(statText: string): number | undefined {
   const fields = statText.slice(statText.lastIndexOf(')') + 2).split(' ')
   const ticks = Number(fields[19])
   return fields[19] && Number.isSafeInteger(ticks) ? ticks : undefined
 }
 
-/**
- * Whether the text of `/proc/<pid>/stat` is of a zombie (state Z or X). It stays forever in a container whose first
- * process does not reap its children. Pure.
- */
+/** Whether `/proc/<pid>/stat` is of a zombie (state Z or X), which may stay forever in a container. */
 export function isEndedInStat(statText: string): boolean {
   return /^[ZX]/.test(statText.slice(statText.lastIndexOf(')') + 2))
 }

@@ -22,6 +22,14 @@ export function statement<Row, Params extends object | undefined = undefined>(
   return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
 }
 
+/** A statement of one row at most, as a look-up by a key: returns that row. */
+export function rowStatement<Row, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Row | undefined> {
+  const select = statement<Row, Params>(text)
+  return async (db, ...given) => (await select(db, ...given))[0]
+}
+
 /** A write without a result. Returns the number of inserted, updated or deleted rows. */
 export function changeStatement<Params extends object | undefined = undefined>(
   text: string,
@@ -43,10 +51,7 @@ export const isNull = (column: string) => `num_nonnulls(${column}) = 0`
  */
 export const isAfter = (column: string, instant: string) => `(${column} > ${instant}) is true`
 
-/**
- * A statement with a constant text and without a result, such as one that only locks: within a transaction it shares the
- * round trip of the next statement, which fails with its error.
- */
+/** A constant statement without a result, in the round trip of the next one, which fails with its error. */
 export function aheadStatement<Params extends object | undefined = undefined>(
   text: string,
 ): (db: Database, ...given: Given<Params>) => Promise<void> {
@@ -72,10 +77,7 @@ export function endReadLimit(db: Database): Promise<void> {
 
 const setReadLimit = aheadStatement<{ limit: string }>(`select set_config('statement_timeout', $limit, true)`)
 
-/**
- * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
- * statement of the transaction takes up (`writeAtEnd`).
- */
+/** A write without a statement of its own: parts of `with` of the transaction's last statement (`writeAtEnd`). */
 export function closingStatement<Params extends object>(
   text: string,
 ): (db: Database, params: Params, more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {

@@ -20,7 +20,6 @@ import { type PeopleRules, type PersonPlan, planPerson } from './plan-person.ts'
 /** People of one transaction. */
 const BATCH = 100
 
-/** Dependencies of a run. */
 export interface PeopleRun {
   source: PeopleSource
   /** The rows of all files, read anew at each call. */
@@ -31,14 +30,10 @@ export interface PeopleRun {
   deps: { ids: IdMaker; keyring: Keyring }
   record: CommandRecorder
   isDryRun: boolean
-  /** Called with each result as it comes. */
   onResult: (result: PeopleResult) => void
 }
 
-/**
- * Imports the people and the OAuth clients of a source, or says what it would do. What an earlier run made is left alone, so
- * a run that ended early is resumed by another one. Holds one batch in memory.
- */
+/** Imports people and clients of a source, a batch at a time. What an earlier run made is left alone. */
 export async function runPeopleImport(run: PeopleRun): Promise<PeopleSummary> {
   const summary: PeopleSummary = {
     source: run.source.name,
