@@ -34,5 +34,5 @@ export const oauthSweeps: readonly Sweep[] = [
   sweepOld('expiredSecrets', 0, deleteExpiredSecrets),
   sweepOld('oauthAnswers', REFRESH_ANSWER_KEPT_MS, clearOldAnswers),
   sweepOnce('oauthKeys', ({ db, keyring, now }) => succeedSigningKeys(keyring, db, now)),
-  sweepOnce('oauthExpiredKeys', ({ db, now }) => deleteExpiredSigningKeys(db, now)),
+  sweepOnce('oauthExpiredKeys', ({ db, now }) => deleteExpiredSigningKeys(db, { before: now })),
 ]

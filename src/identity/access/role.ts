@@ -1,4 +1,4 @@
-import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
+import type { AccountId, IdMaker } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Database, isUniqueViolation } from '../../postgres/statement/database.ts'
@@ -24,10 +24,11 @@ import {
   type RoleOfHolders,
   type RoleWithPatterns,
   replacePatterns,
-  replaceUserRoles,
   updateRole,
 } from './role.store.ts'
 import { MEMBER_ROLE } from './system-roles.ts'
+
+export { assignRoles } from './role.store.ts'
 
 /** Dependencies of the operations on roles. */
 export interface RoleDeps {
@@ -40,7 +41,7 @@ export interface RoleDeps {
 
 /** The role with this id; `lock` blocks other changes and assignments until the transaction ends. Throws 404. */
 export async function loadRole(db: Database, id: string, options: { lock?: boolean } = {}): Promise<RoleWithPatterns> {
-  const role = await (options.lock ? lockRole(db, id) : findRole(db, id))
+  const role = await (options.lock ? lockRole(db, { id }) : findRole(db, id))
   if (!role) throw notFound('role')
   return role
 }
@@ -50,7 +51,7 @@ export async function loadRole(db: Database, id: string, options: { lock?: boole
  * are locked first. Throws 404, and 409 when it was given meanwhile to a user of whom this holds.
  */
 export async function loadRoleOfHolders(db: Database, id: string): Promise<RoleOfHolders> {
-  const role = await lockRoleOfHolders(db, id)
+  const role = await lockRoleOfHolders(db, { id })
   if (!role) throw notFound('role')
   if (role.closedHolders.some((holder) => !role.lockedHolders.includes(holder)))
     throw new Problem('conflict', 'The holders of the role changed meanwhile. Send the request again.')
@@ -150,13 +151,13 @@ async function changeReach(
   if (!('closedHolders' in role)) throw new TypeError('a role that is limited to accounts is loaded with its holders')
   if (role.closedHolders.length === 0) return
   // Permissions of roles are locked before sessions.
-  await replacePatterns(db, role.id, patterns)
+  await replacePatterns(db, { role: role.id, patterns })
   await endClosedHolders(db, { holders: role.closedHolders, role: role.id, now })
 }
 
 /** Whom a connection knows operates nothing beyond its account (docs/contract/connections.md#known-users). */
 async function checkHasNoConnectedHolder(db: Database, role: RoleWithPatterns): Promise<void> {
-  if (await hasConnectedHolder(db, role.id))
+  if (await hasConnectedHolder(db, { id: role.id }))
     throw new Problem(
       'conflict',
       'A user with this role signs in by the connection of an account, and holds roles in it alone. Take the role from ' +
@@ -188,7 +189,7 @@ export async function deleteRole(
   checkNotSystem(role)
   const { closedHolders: holders } = role
   if (holders.length > 0) await endClosedHolders(db, { holders, role: role.id, now })
-  await deleteRoleRow(db, role.id)
+  await deleteRoleRow(db, { id: role.id })
 }
 
 /** Facts that the roles of a user are checked against. */
@@ -256,14 +257,14 @@ export async function loadRolesOfNewUser(
   db: Database,
   { caller, ids }: { caller: Caller; ids: readonly string[] },
 ): Promise<RoleId[]> {
-  const found = await lockGivenRoles(db, MEMBER_ROLE, ids)
+  const found = await lockGivenRoles(db, { name: MEMBER_ROLE, ids })
   checkGrantableRoles(found, { caller, ids, held: [], accounts: [] })
   return found.map(({ id }) => id)
 }
 
 /** The roles with these ids, for `checkMemberRoles`, locked against changes until the transaction ends. */
 export function lockMemberRoles(db: Database, ids: readonly string[]): Promise<GivenRole[]> {
-  return lockGivenRoles(db, NO_NAME, ids)
+  return lockGivenRoles(db, { name: NO_NAME, ids })
 }
 
 /** The account-scoped ones of the roles with these ids, locked against changes until the transaction ends. */
@@ -273,11 +274,3 @@ export async function findMemberRoles(db: Database, ids: readonly RoleId[]): Pro
 
 /** An id that no role has. */
 const NO_NAME = ''
-
-/** Replaces the roles of a user, with the last statement of the transaction. */
-export function assignRoles(
-  db: Database,
-  input: { userId: UserId; roles: readonly RoleId[]; now: Date },
-): Promise<void> {
-  return replaceUserRoles(db, input)
-}

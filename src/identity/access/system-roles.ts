@@ -147,7 +147,7 @@ export async function ensureSystemRoles(db: Database, deps: { ids: IdMaker; now:
   for (const { patterns, ...role } of SYSTEM_ROLES) {
     await upsertSystemRole(db, { ...role, id: deps.ids.next<'role'>(), now: deps.now })
     const { id } = await loadSystemRole(db, role.name)
-    await replacePatterns(db, id, patterns)
+    await replacePatterns(db, { role: id, patterns })
   }
 }
 

@@ -1,5 +1,4 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { UserId } from '../../base/id.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import { listNetworks } from '../../http/request/address-group.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -8,10 +7,8 @@ import {
   type AddressProof,
   admitMailLogin,
   admitSignUp,
-  deleteMailLogins,
   findAddressProof,
   findMailLogin,
-  findSignUpAddress,
   type MailLoginUser,
   type NewAddressProof,
   type ProofRefusal,
@@ -19,6 +16,8 @@ import {
   takeAddressProof,
   tryMailLogin,
 } from './address-proof.store.ts'
+
+export { describeSignUpAddress, endMailLogins } from './address-proof.store.ts'
 
 /** Limit of open proofs of one address, against flooding a mailbox. */
 export const ADDRESS_LIMIT = 3
@@ -153,11 +152,6 @@ export async function keepMailLogin(
   return { ...user, isKept: refusal === null && hasRoom }
 }
 
-/** Facts about the address of a sign-up. */
-export function describeSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
-  return findSignUpAddress(db, email, now)
-}
-
 /** The open proof of the token of a link. Does not spend it. */
 export function findProof(
   db: Database,
@@ -194,9 +188,4 @@ export function lockMailLogin(
   const [tokenHash, loginHash] =
     by.kind === 'link' ? [hashProofToken(by.token), null] : [null, hashProofToken(by.login)]
   return tryMailLogin(db, { tokenHash, loginHash, now })
-}
-
-/** Ends every open sign-in by mail of a locked user, with the last statement of the transaction. */
-export function endMailLogins(db: Database, userId: UserId): Promise<void> {
-  return deleteMailLogins(db, userId)
 }

@@ -71,7 +71,7 @@ export async function refreshSession(
   }
   // A repeat whose successor no listed key derives is treated as a reuse.
   const reason = decision === 'expired' || decision === 'session_ended' ? decision : 'reused'
-  if (reason === 'reused') await endSessionTree(tx, session.id, now)
+  if (reason === 'reused') await endSessionTree(tx, { id: session.id, now })
   return { kind: 'refused', reason, session }
 }
 

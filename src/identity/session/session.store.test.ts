@@ -4,17 +4,16 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { endAccessRows, endAccessWithNext } from './access-end.store.ts'
+import { endAccessRows, endUserAccess } from './access-end.store.ts'
 import { lockRefreshToken, spendRefreshToken } from './refresh.store.ts'
 import {
-  clearSessionAccount,
   deleteEndedSessions,
   endSessionTree,
   findSession,
   findSessionDescription,
   insertSession,
+  leaveAccount,
   lockActiveUser,
-  revokeSessionFamily,
   revokeSessionTree,
   revokeTokenTree,
   type SessionRecord,
@@ -61,7 +60,7 @@ async function open(given: Partial<SessionRecord> = {}) {
   const refresh = { tokenHash, expiresAt: at(60_000) }
   return { tokenHash, session: await inTransaction(db, (tx) => insertSession(tx, { ...row, refresh })) }
 }
-const isRevoked = async (id: SessionId) => (await findSession(db, id))?.revokedAt != null
+const isRevoked = async (id: SessionId) => (await findSession(db, { id }))?.revokedAt != null
 
 describe('a sign-in', () => {
   const lock = (more: Parameters<typeof lockActiveUser>[2] = {}) =>
@@ -102,8 +101,8 @@ describe('a session', () => {
     const { session } = await open({
       ...{ accountId: account, parentId: plain.id, address: '192.0.2.1', userAgent: 'Browser', acr: 'aal1', client },
     })
-    expect(await findSession(db, session.id)).toEqual(session)
-    expect(await findSession(db, plain.id)).toEqual(plain)
+    expect(await findSession(db, { id: session.id })).toEqual(session)
+    expect(await findSession(db, { id: plain.id })).toEqual(plain)
     expect(withClient(session)).toMatchObject({ clientId: 'app', scope: 'openid' })
     expect(withClient(plain)).toMatchObject({ clientId: null, scope: null })
   })
@@ -144,14 +143,16 @@ describe('a session', () => {
       (await open({ parentId: parent })).session.id,
       (await open({ parentId: beside })).session.id,
     ]
-    expect(await inTransaction(db, (tx) => revokeSessionTree(tx, first, at(1)))).toEqual([first])
+    expect(await inTransaction(db, (tx) => revokeSessionTree(tx, { id: first, isFamily: false, now: at(1) }))).toEqual([
+      first,
+    ])
     expect(await isRevoked(parent)).toBe(false)
-    const family = await inTransaction(db, (tx) => revokeSessionFamily(tx, second, at(1)))
+    const family = await inTransaction(db, (tx) => revokeSessionTree(tx, { id: second, isFamily: true, now: at(1) }))
     expect(family.toSorted()).toEqual([parent, second].toSorted())
     expect([await isRevoked(beside), await isRevoked(third)]).toEqual([false, false])
     await inTransaction(db, async (tx) => {
-      await endSessionTree(tx, beside, at(1))
-      await findSession(tx, beside)
+      await endSessionTree(tx, { id: beside, now: at(1) })
+      await findSession(tx, { id: beside })
     })
     expect([await isRevoked(beside), await isRevoked(third)]).toEqual([true, true])
   })
@@ -160,12 +161,12 @@ describe('a session', () => {
     const [account, otherAccount] = [await makeAccount(), await makeAccount()]
     const make = async (userId: UserId, accountId: AccountId) => (await open({ userId, accountId })).session.id
     const ids = [await make(user, account), await make(other, account), await make(user, otherAccount)]
-    const accounts = () => Promise.all(ids.map(async (id) => (await findSession(db, id))?.accountId))
+    const accounts = () => Promise.all(ids.map(async (id) => (await findSession(db, { id }))?.accountId))
     const clear = (userId: UserId | 'all') =>
-      inTransaction(db, (tx) => clearSessionAccount(tx, { account, userId, now: at(1) }))
+      inTransaction(db, (tx) => leaveAccount(tx, { account, userId, now: at(1) }))
     await clear(user)
     expect(await accounts()).toEqual([null, account, otherAccount])
-    expect((await findSession(db, ids[0]!))?.updatedAt).toEqual(at(1))
+    expect((await findSession(db, { id: ids[0]! }))?.updatedAt).toEqual(at(1))
     await clear('all')
     expect(await accounts()).toEqual([null, null, otherAccount])
   })
@@ -173,7 +174,7 @@ describe('a session', () => {
 
 test('the end of the access of a user ends its sessions, and those of apps and one of them only where it says so', async () => {
   const client = { id: 'app', scope: 'openid', grantId: null }
-  for (const end of [endAccessRows, endAccessWithNext]) {
+  for (const end of [endAccessRows, endUserAccess]) {
     const ids: SessionId[] = []
     for (const more of [{}, {}, { client }, { userId: other }]) ids.push((await open(more)).session.id)
     const revoked = async () => Promise.all(ids.map(isRevoked))
@@ -181,7 +182,7 @@ test('the end of the access of a user ends its sessions, and those of apps and o
       inTransaction(db, async (tx) => {
         await end(tx, { userId: user, now: at(1), ...more })
         // It may be sent with the next statement.
-        await findSession(tx, ids[0]!)
+        await findSession(tx, { id: ids[0]! })
       })
     await act({ keepApps: true, kept: ids[1]! })
     expect(await revoked()).toEqual([true, false, false, false])
@@ -243,7 +244,7 @@ test('sessions that ended before an instant are deleted in batches, the oldest f
   const [young, old, oldest] = [await make(0, parent), await make(-1), await make(-2)]
   await database.pool.query('delete from session_refresh')
   const read = () =>
-    Promise.all([parent, young, old, oldest].map(async (id) => (await findSession(db, id)) !== undefined))
+    Promise.all([parent, young, old, oldest].map(async (id) => (await findSession(db, { id })) !== undefined))
   // A row that another transaction holds is left for later.
   const held = await inTransaction(db, async (tx) => {
     await tx.selectFrom('session').select('document_id').where('document_id', '=', old).forUpdate().execute()

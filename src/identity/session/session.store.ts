@@ -2,7 +2,13 @@ import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.t
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { aheadStatement, closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
+import {
+  aheadStatement,
+  closingStatement,
+  type Joined,
+  rowStatement,
+  statement,
+} from '../../postgres/statement/statement.ts'
 
 /** The app that a session is for (docs/contract/oauth-exchange.md#scope-ceiling). */
 export interface SessionClient {
@@ -139,57 +145,39 @@ export async function lockActiveUser(
   return row
 }
 
-const selectOne = statement<StoredSession, { id: SessionId }>(
-  `select ${OF_SESSION} from session s where s.document_id = $id`,
-)
-
 /** The session with this id, in any state. */
-export async function findSession(db: Database, id: SessionId): Promise<SessionRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row && toSessionRecord(row)
-}
-
-const revokeOne = statement<{ document_id: SessionId }, { id: SessionId; now: Date; isFamily: boolean }>(
-  `select revoke_session(case when $isFamily then root_session($id) else $id end, $now) as document_id`,
+export const findSession = rowStatement<StoredSession, { id: SessionId }, SessionRecord>(
+  `select ${OF_SESSION} from session s where s.document_id = $id`,
+  toSessionRecord,
 )
-const revokeOfToken = statement<
+
+/**
+ * Revokes a session and every session opened from it; with `isFamily` from the session at the top of its tree on. Returns
+ * those that this call revoked. One that is being opened from them is revoked too, or refused (`revoke_session` in the migrations).
+ */
+export const revokeSessionTree = statement<
   { document_id: SessionId },
-  { tokenHash: Buffer; userId: UserId; now: Date; isFamily: boolean }
->(`
-  select revoke_session(case when $isFamily then root_session(t.session) else t.session end, $now) as document_id
+  { id: SessionId; now: Date; isFamily: boolean },
+  SessionId
+>(
+  `select revoke_session(case when $isFamily then root_session($id) else $id end, $now) as document_id`,
+  (row) => row.document_id,
+)
+
+/** `revokeSessionTree` for the session of a refresh token, spent or not, of this user. Of none, it revokes nothing. */
+export const revokeTokenTree = statement<
+  { document_id: SessionId },
+  { tokenHash: Buffer; userId: UserId; now: Date; isFamily: boolean },
+  SessionId
+>(
+  `select revoke_session(case when $isFamily then root_session(t.session) else t.session end, $now) as document_id
   from session_refresh t
-  where t.token_hash = $tokenHash and (select "user" from session where document_id = t.session) = $userId`)
-
-/**
- * Revokes a session and every session opened from it. Returns those that this call revoked. A session that is being opened
- * from one of them is revoked too, or refused (`revoke_session` in the migrations).
- */
-export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return (await revokeOne(db, { id, now, isFamily: false })).map((row) => row.document_id)
-}
-
-/** `revokeSessionTree` for the session at the top of the tree of this one: itself when it has no parent. */
-export async function revokeSessionFamily(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return (await revokeOne(db, { id, now, isFamily: true })).map((row) => row.document_id)
-}
-
-/**
- * `revokeSessionTree`, or with `isFamily` `revokeSessionFamily`, for the session of a refresh token, spent or not, of this
- * user. Of none, it revokes nothing.
- */
-export async function revokeTokenTree(
-  db: Database,
-  { tokenHash, userId, isFamily, now }: { tokenHash: Buffer; userId: UserId; isFamily: boolean; now: Date },
-): Promise<SessionId[]> {
-  return (await revokeOfToken(db, { tokenHash, userId, now, isFamily })).map((row) => row.document_id)
-}
-
-const revokeTreeAhead = aheadStatement<{ id: SessionId; now: Date }>('select from revoke_session($id, $now)')
+  where t.token_hash = $tokenHash and (select "user" from session where document_id = t.session) = $userId`,
+  (row) => row.document_id,
+)
 
 /** `revokeSessionTree` without its result; sent with the next statement of the transaction. */
-export async function endSessionTree(db: Database, id: SessionId, now: Date): Promise<void> {
-  await revokeTreeAhead(db, { id, now })
-}
+export const endSessionTree = aheadStatement<{ id: SessionId; now: Date }>('select from revoke_session($id, $now)')
 
 const clearAccount = closingStatement<{ account: AccountId; owner: UserId | null; now: Date }>(`
   left_sessions as (
@@ -202,7 +190,7 @@ const clearAccount = closingStatement<{ account: AccountId; owner: UserId | null
  * Clears the current account of sessions where it is this one, of one user or of all, with the last statement of the
  * transaction.
  */
-export async function clearSessionAccount(
+export async function leaveAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {

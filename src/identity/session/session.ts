@@ -6,18 +6,16 @@ import type { Caller } from '../../http/shape/caller.ts'
 import { LAST_INSTANT } from '../../http/shape/instant.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { endUserApiKeys } from '../access/api-key.ts'
-import { endAccessRows, endAccessWithNext, type SparedAccess } from './access-end.store.ts'
+import { endAccessRows } from './access-end.store.ts'
 import { type AuthMethod, rateMethods } from './auth-method.ts'
 import { buildConnectionRequired, type ProvenByConnection } from './by-connection.ts'
 import {
   type AccountName,
-  clearSessionAccount,
   findSession,
   findSessionDescription,
   insertSession,
   lockActiveUser,
   type NewRefreshToken,
-  revokeSessionFamily,
   revokeSessionTree,
   revokeTokenTree,
   type SessionClient,
@@ -25,6 +23,9 @@ import {
   type SessionRecord,
 } from './session.store.ts'
 import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './token/session-token.ts'
+
+export { endUserAccess } from './access-end.store.ts'
+export { leaveAccount } from './session.store.ts'
 
 /** Lifetime of a session; refreshes do not extend it. */
 export const SESSION_LIFETIME_MS = 90 * 24 * 3_600_000
@@ -207,26 +208,6 @@ function describeSignIn(input: {
 }
 
 /**
- * Revokes everything that a locked user opened (docs/contract/sessions.md#what-ends-what), at once in every process, in
- * the round trip of the next statement of the transaction: sessions, families of OAuth tokens, and pending links and
- * codes. API keys are revoked separately.
- */
-export function endUserAccess(db: Database, input: SparedAccess & { userId: UserId; now: Date }): Promise<void> {
-  return endAccessWithNext(db, input)
-}
-
-/**
- * Clears the current account of sessions where it is this one, of a user who leaves it, or of all when it is deleted, with
- * the last statement of the transaction.
- */
-export function leaveAccount(
-  db: Database,
-  input: { account: AccountId; userId: UserId | 'all'; now: Date },
-): Promise<void> {
-  return clearSessionAccount(db, input)
-}
-
-/**
  * Scope of a sign-out: the session of the token, or the one of `refreshToken`; with `all` every session of the user, or every
  * other one.
  */
@@ -253,12 +234,10 @@ export async function signOut(db: Database, input: SignOut): Promise<SessionId[]
   if (input.all) return signOutEverywhere(db, input)
   for (const [name, value] of Object.entries({ keep_apps: input.keepApps, keep_api_keys: input.keepApiKeys }))
     if (value !== undefined) throw invalidField(name, 'without_all', 'is accepted only together with all')
-  if (input.refreshToken !== undefined) {
-    // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
-    const tokenHash = hashToken(input.refreshToken)
-    return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family ?? false, now })
-  }
-  return (input.family ? revokeSessionFamily : revokeSessionTree)(db, caller.sessionId, now)
+  const isFamily = input.family ?? false
+  if (input.refreshToken === undefined) return revokeSessionTree(db, { id: caller.sessionId, isFamily, now })
+  // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
+  return revokeTokenTree(db, { tokenHash: hashToken(input.refreshToken), userId: caller.userId, isFamily, now })
 }
 
 async function signOutEverywhere(
@@ -267,7 +246,7 @@ async function signOutEverywhere(
 ): Promise<SessionId[]> {
   const spared = all === 'others' && sessionId !== null ? { kept: sessionId } : {}
   const ended = await endAccessRows(db, { userId, keepApps, ...spared, now })
-  if (!keepApiKeys) await endUserApiKeys(db, userId, now)
+  if (!keepApiKeys) await endUserApiKeys(db, { userId, now })
   return ended
 }
 
@@ -280,7 +259,7 @@ export async function describeSession(db: Database, caller: Caller): Promise<Ses
 
 /** The session with this id. Throws 404. */
 export async function loadSession(db: Database, id: SessionId): Promise<SessionRecord> {
-  const session = await findSession(db, id)
+  const session = await findSession(db, { id })
   if (!session) throw notFound('session')
   return session
 }

@@ -83,18 +83,18 @@ function chargeKnown(
 }
 
 /** Reverts the count of an attempt whose password was not checked for lack of a place. */
-export function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
-  return takeBackAttempt(db, key, now)
+export async function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
+  await takeBackAttempt(db, { ...key, countedAt: now })
 }
 
 /** Reverts the count of an attempt with a correct password, with the statement that records its session. */
 export function forgiveAttempt(tx: Database, attempt: UserAttempt): Promise<void> {
-  return takeBackFailure(tx, userKeyOf(attempt), attempt.now)
+  return takeBackFailure(tx, { ...userKeyOf(attempt), countedAt: attempt.now })
 }
 
 /** As `forgiveAttempt`, for a code of a second factor. */
 export function forgiveFactorAttempt(tx: Database, attempt: UserAttempt): Promise<void> {
-  return takeBackFailure(tx, factorKeyOf(attempt), attempt.now)
+  return takeBackFailure(tx, { ...factorKeyOf(attempt), countedAt: attempt.now })
 }
 
 /**
@@ -103,10 +103,10 @@ export function forgiveFactorAttempt(tx: Database, attempt: UserAttempt): Promis
  * transaction.
  */
 export async function clearLoginThrottle(db: Database, userId: UserId): Promise<void> {
-  await deleteThrottlesOfEmails(db, [hashSubject('user', userId)])
+  await deleteThrottlesOfEmails(db, { emailHashes: [hashSubject('user', userId)] })
 }
 
 /** Clears the failed codes of a user, as `clearLoginThrottle` does. For an administrator who removes its factors. */
 export async function clearFactorThrottle(db: Database, userId: UserId): Promise<void> {
-  await deleteThrottlesOfEmails(db, [hashSubject('factor', userId)])
+  await deleteThrottlesOfEmails(db, { emailHashes: [hashSubject('factor', userId)] })
 }

@@ -4,7 +4,7 @@ import { buildCondition, type ListFilter } from '../../http/listing/filter.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 import type { RoleId } from '../access/role.store.ts'
 
 /** The columns of a user, without the hash of its password. */
@@ -82,27 +82,17 @@ export function selectUsers(db: Database) {
 const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
 /** The user `u` with the id `$id`, not deleted. */
 export const LIVING = 'from "user" u where u.document_id = $id and u.deleted_at is null'
-const selectOne = statement<UserWithRoles, { id: string }>(`select ${WITH_ROLES} ${LIVING}`)
-
 /** The user with this id, not deleted. */
-export async function findUser(db: Database, id: string): Promise<UserWithRoles | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row
-}
+export const findUser = rowStatement<UserWithRoles, { id: string }>(`select ${WITH_ROLES} ${LIVING}`)
 
 /** The condition of the user `u` with an address in any case, not deleted (docs/contract/identity.md#e-mail-addresses). */
 export const hasEmail = (email: string) =>
   `email_key(u.email) = email_key(${email}) and u.deleted_at is null and not u.is_email_shadowed`
 
-const selectByEmail = statement<UserRecord, { email: string }>(
+/** The user with this address in any case, not deleted. */
+export const findUserOfAddress = rowStatement<UserRecord, { email: string }>(
   `select ${OF_USER} from "user" u where ${hasEmail('$email')}`,
 )
-
-/** The user with this address in any case, not deleted. */
-export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
-  const [row] = await selectByEmail(db, { email })
-  return row
-}
 
 /** A user and the hash of the password. For a sign-in only. */
 export interface Credentials {
@@ -136,7 +126,8 @@ interface NewUser {
   now: Date
 }
 
-const insert = statement<UserWithRoles, NewUser>(`
+/** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
+export const insertUser = soleRowStatement<UserWithRoles, NewUser>(`
   with u as (
     insert into "user" (document_id, email, email_verified_at, name, avatar_url, password_hash, created_at, updated_at)
     values ($id, $email, $emailVerifiedAt, $name, $avatarUrl, $passwordHash, $now, $now)
@@ -150,12 +141,6 @@ const insert = statement<UserWithRoles, NewUser>(`
   select ${OF_USER},
     array(select r.document_id from given join role r on r.document_id = given.role order by r.name) as roles
   from u`)
-
-/** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
-export async function insertUser(db: Database, row: NewUser): Promise<UserWithRoles> {
-  const [inserted] = (await insert(db, row)) as [UserWithRoles]
-  return inserted
-}
 
 /** A new user, with the roles of these ids alone. */
 interface NewCheckedUser {

@@ -13,7 +13,6 @@ import { foldEmail } from '../user-record/email-key.ts'
 import {
   applyUserChange,
   findUser,
-  findUserByEmail,
   insertCheckedUser,
   insertUser,
   type UserChange,
@@ -23,6 +22,8 @@ import {
 } from '../user-record/user.store.ts'
 import { lockUser, lockUserTokens, type ManagedUser } from './managed-user.store.ts'
 import { deleteProofTokens } from './proof/proof-token.store.ts'
+
+export { findUserOfAddress } from '../user-record/user.store.ts'
 
 /** The permission to read one user, its e-mail address included. */
 export const READ_USER_PERMISSION = 'user:find-one'
@@ -34,12 +35,7 @@ export interface UserDeps {
 
 /** The user with this id, not deleted. Throws 404. */
 export async function loadUser(db: Database, id: string): Promise<UserWithRoles> {
-  return (await findUser(db, id)) ?? throwNotFound()
-}
-
-/** The user with this address in any case, not deleted. For a sign-in only: an address is private. */
-export function findUserOfAddress(db: Database, email: string): Promise<UserRecord | undefined> {
-  return findUserByEmail(db, email)
+  return (await findUser(db, { id })) ?? throwNotFound()
 }
 
 /**
@@ -52,8 +48,8 @@ export async function loadManagedUser(
   id: string,
   { roles }: { roles?: readonly string[] | undefined } = {},
 ): Promise<ManagedUser> {
-  const asked = roles ? { roles, keptRole: ADMINISTRATOR_ROLE } : {}
-  return (await lockUser(db, id, asked)) ?? throwNotFound()
+  const asked = { id, roles: roles ?? [], keptRole: roles ? ADMINISTRATOR_ROLE : null }
+  return (await lockUser(db, asked)) ?? throwNotFound()
 }
 
 function throwNotFound(): never {
@@ -180,8 +176,8 @@ async function endOldPassword(
   user: UserRecord,
   { keepApiKeys = false, now }: ChangeUserInput,
 ): Promise<void> {
-  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
-  await deleteProofTokens(db, user.id, 'reset')
+  if (!keepApiKeys) await endUserApiKeys(db, { userId: user.id, now })
+  await deleteProofTokens(db, { userId: user.id, purpose: 'reset' })
   await clearLoginThrottle(db, user.id)
 }
 
@@ -219,7 +215,7 @@ export async function disableUser(
   if (!user.isActived) return undefined
   checkNotLastAdministrator(user)
   await endUserAccess(db, { userId: user.id, now })
-  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  if (!keepApiKeys) await endUserApiKeys(db, { userId: user.id, now })
   return changeLocked(db, user, { isActived: false, now })
 }
 
@@ -245,7 +241,7 @@ export async function deleteUser(
   checkMayManageUser(caller, user.holdings)
   checkNotLastAdministrator(user)
   await endUserAccess(db, { userId: user.id, now })
-  await endUserApiKeys(db, user.id, now)
+  await endUserApiKeys(db, { userId: user.id, now })
   return changeLocked(db, user, { deletedAt: now, now })
 }
 
@@ -269,9 +265,9 @@ export async function endUserTokens(
   input: { keepApiKeys?: boolean; caller: Caller; now: Date },
 ): Promise<{ id: UserId; sessions: number; apiKeys: number }> {
   const { keepApiKeys = false, caller, now } = input
-  const user = (await lockUserTokens(db, id)) ?? throwNotFound()
+  const user = (await lockUserTokens(db, { id })) ?? throwNotFound()
   checkMayManageUser(caller, user.holdings)
   await endUserAccess(db, { userId: user.id, now })
-  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  if (!keepApiKeys) await endUserApiKeys(db, { userId: user.id, now })
   return { id: user.id, sessions: user.sessions, apiKeys: keepApiKeys ? 0 : user.apiKeys }
 }

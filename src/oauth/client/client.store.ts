@@ -2,7 +2,7 @@ import type { Id } from '../../base/id.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, isNull, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, isNull, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
 
 export type ClientId = Id<'oauth client'>
@@ -68,15 +68,11 @@ export function selectClients(db: Database) {
   return selectRecord(db.selectFrom('oauth_client'), client).where('deleted_at', 'is', null)
 }
 
-const selectOne = statement<StoredClient, { id: string }>(
-  `select ${client.members('c')} from oauth_client c where c.document_id = $id and c.deleted_at is null`,
-)
-
 /** The client with this id. */
-export async function findClient(db: Database, id: string): Promise<ClientRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row && toClientRecord(row)
-}
+export const findClient = rowStatement<StoredClient, { id: string }, ClientRecord>(
+  `select ${client.members('c')} from oauth_client c where c.document_id = $id and c.deleted_at is null`,
+  toClientRecord,
+)
 
 const countSecrets = countBehindLock<StoredClient & { liveSecrets: number }, { id: string; now: Date }>({
   counts: 'valid secrets of a client',
@@ -165,32 +161,30 @@ export function updateClient(db: Database, row: ClientRecord): Promise<void> {
   return update(db, toParams(row), { invalidations: invalidationOf(row.id) })
 }
 
-const rotate = closingStatement<{ client: ClientId; id: string; hash: Buffer; now: Date; overlapUntil: Date }>(`
-  ended_secrets as (
+/** Adds a secret to a locked client; those before it are accepted until `overlapUntil`. */
+export const rotateClientSecret = closingStatement<{
+  client: ClientId
+  id: string
+  hash: Buffer
+  overlapUntil: Date
+  now: Date
+}>(
+  `ended_secrets as (
     update oauth_client_secret set expires_at = $overlapUntil
     where client = $client and (expires_at is null or expires_at > $overlapUntil)
   ), next_secret as (
     insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
     values ($id, $client, $hash, null, $now)
-  ), touched_client as (update oauth_client set updated_at = $now where document_id = $client)`)
+  ), touched_client as (update oauth_client set updated_at = $now where document_id = $client)`,
+  ({ client }) => invalidationOf(client),
+)
 
-/** Adds a secret to a locked client; those before it are accepted until `overlapUntil`. */
-export function rotateClientSecret(
-  db: Database,
-  input: { client: ClientId; secret: { id: string; hash: Buffer }; overlapUntil: Date; now: Date },
-): Promise<void> {
-  const { client, secret, overlapUntil, now } = input
-  return rotate(db, { ...secret, client, now, overlapUntil }, { invalidations: invalidationOf(client) })
-}
-
-const remove = closingStatement<{ id: ClientId; now: Date }>(`
-  deleted_client as (update oauth_client set deleted_at = $now, updated_at = $now where document_id = $id),
+/** Deletes a locked client with its secrets and grants, whose tokens `end_client` revokes, with the last statement. */
+export const deleteClientRow = closingStatement<{ id: ClientId; now: Date }>(
+  `deleted_client as (update oauth_client set deleted_at = $now, updated_at = $now where document_id = $id),
   deleted_secrets as (delete from oauth_client_secret where client = $id),
   deleted_logo as (delete from oauth_client_logo where client = $id),
   ended_grants as (
-    update oauth_grant set revoked_at = $now, updated_at = $now where client = $id and ${isNull('revoked_at')})`)
-
-/** Deletes a locked client with its secrets and grants, whose tokens `end_client` revokes, with the last statement. */
-export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
-  return remove(db, { id, now }, { invalidations: invalidationOf(id) })
-}
+    update oauth_grant set revoked_at = $now, updated_at = $now where client = $id and ${isNull('revoked_at')})`,
+  ({ id }) => invalidationOf(id),
+)

@@ -134,7 +134,7 @@ function isOther(before: ClientSettings, after: ClientSettings): boolean {
 
 /** The client with this id. Throws 404. */
 export async function loadClient(db: Database, id: string): Promise<ClientRecord> {
-  const client = await findClient(db, id)
+  const client = await findClient(db, { id })
   if (!client) throw notFound('OAuth client')
   return client
 }
@@ -160,7 +160,7 @@ export async function createClient(
     updatedAt: now,
   }
   await insertClient(db, client, made && { id: deps.ids.next<'oauth client secret'>(), hash: made.hash })
-  if (logo) await keepLogo(db, id, logo)
+  if (logo) await keepLogo(db, { client: id, ...logo })
   return { client, secret: made?.secret ?? null }
 }
 
@@ -188,8 +188,8 @@ export async function changeClient(
   if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, before, isChanged: false }
   const changed = { ...client, updatedAt: now }
   await updateClient(db, changed)
-  if (logo) await keepLogo(db, changed.id, logo)
-  else if (isLogoGiven) await removeLogo(db, changed.id)
+  if (logo) await keepLogo(db, { client: changed.id, ...logo })
+  else if (isLogoGiven) await removeLogo(db, { client: changed.id })
   return { client: changed, before, isChanged: true }
 }
 
@@ -216,7 +216,8 @@ export async function rotateSecret(
   const overlapUntil = new Date(now.getTime() + overlapSeconds * 1000)
   await rotateClientSecret(db, {
     client: client.id,
-    secret: { id: deps.ids.next<'oauth client secret'>(), hash },
+    id: deps.ids.next<'oauth client secret'>(),
+    hash,
     overlapUntil,
     now,
   })
@@ -226,8 +227,8 @@ export async function rotateSecret(
 /** Deletes a client with its secrets, its grants, every token and every session of its apps, at once. Throws 404. */
 export async function deleteClient(db: Database, id: string, now: Date): Promise<ClientRecord> {
   const { client } = await lockExisting(db, id, now)
-  await endClientWithNext(db, client.id, now)
-  await deleteClientRow(db, client.id, now)
+  await endClientWithNext(db, { clientId: client.id, now })
+  await deleteClientRow(db, { id: client.id, now })
   return client
 }
 

@@ -51,7 +51,7 @@ export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
         ...provisioningJobs,
         listRunning: async (running, after) => (isEnabled ? await provisioningJobs.listRunning(running, after) : []),
       },
-      claim: claimJob,
+      claim: (tx, id) => claimJob(tx, { id }),
       step: queueNext,
       describe: describeJob,
     },
@@ -103,13 +103,8 @@ async function syncNext(
     const type = decideSync(kind, user)
     return type ? [{ id: user.id, type }] : []
   })
-  const queued = await queueUsers(tx, {
-    target,
-    users: changes.map((change) => change.id),
-    types: changes.map((change) => change.type),
-    now,
-    job: id,
-  })
+  const [queuedUsers, types] = [changes.map((change) => change.id), changes.map((change) => change.type)]
+  const queued = changes.length > 0 ? await queueUsers(tx, { target, users: queuedUsers, types, now, job: id }) : 0
   return { users: users.map((user) => user.id), queued }
 }
 
@@ -121,7 +116,7 @@ async function redriveNext(
 ): Promise<Batch> {
   const streams = await lockNextStreams(tx, { target, after: lastUser, limit })
   const deliveries = streams.flatMap(({ failedDelivery }) => failedDelivery ?? [])
-  const queued = await replayFailed(tx, { target, deliveries, now, job: id })
+  const queued = deliveries.length > 0 ? await replayFailed(tx, { target, deliveries, now, job: id }) : 0
   return { users: streams.map(({ user }) => user), queued }
 }
 

@@ -36,7 +36,7 @@ export async function loadJobWithOutcomes(
   db: Database,
   id: string,
 ): Promise<{ job: JobRecord; outcomes: Record<string, number> }> {
-  const found = await findJobWithOutcomes(db, id)
+  const found = await findJobWithOutcomes(db, { id })
   if (!found) throw notFound('provisioning job')
   return found
 }

@@ -204,6 +204,6 @@ export async function deleteTarget(
   { caller, now }: { caller: Caller; now: Date },
 ): Promise<TargetRecord> {
   const target = await loadTarget(db, id, { lock: true })
-  await cancelWaitingOf(db, target.id, now)
+  await cancelWaitingOf(db, { target: target.id, now })
   return changeLockedTarget(db, target, { deletedAt: now }, { by: caller.userId, now })
 }

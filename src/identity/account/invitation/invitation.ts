@@ -67,7 +67,9 @@ export async function createInvitation(
 ): Promise<InvitationRecord> {
   const { target, email, roles: ids, texts, caller, now } = input
   checkCanSend(deps)
-  const account = includesAccount(target.scope, target.id as AccountId) ? await keepAccount(tx, target.id) : undefined
+  const account = includesAccount(target.scope, target.id as AccountId)
+    ? await keepAccount(tx, { id: target.id })
+    : undefined
   if (!account) throw notFound('account')
   checkHoldsGrants(caller, listNewMemberGrants(account.id), 'invite to this account')
   const found = await lockMemberRoles(tx, ids)

@@ -143,7 +143,7 @@ export async function loadLimits(
   db: Database,
   { id, scope }: { id: string; scope: PermissionScope },
 ): Promise<LimitStanding> {
-  const found = scope === 'all' || scope.includes(id as AccountId) ? await findAccountUse(db, id) : undefined
+  const found = scope === 'all' || scope.includes(id as AccountId) ? await findAccountUse(db, { id }) : undefined
   if (!found) throw notFound('account')
   return { ...found, limits: mergeLimits(accountDefaults, found.own) }
 }
@@ -161,7 +161,7 @@ export async function changeLimits(
   if (!found) throw notFound('account')
   const own = { ...found.own, ...input.change }
   const isChanged = (Object.keys(own) as LimitName[]).some((name) => own[name] !== found.own[name])
-  if (isChanged) await writeLimitOverrides(db, { account: found.account, own, by: input.by, now: input.now })
+  if (isChanged) await writeLimitOverrides(db, { ...own, account: found.account, by: input.by, now: input.now })
   const updatedAt = isChanged ? input.now : found.updatedAt
   const before = { ...found, limits: mergeLimits(accountDefaults, found.own) }
   return { ...found, own, limits: mergeLimits(accountDefaults, own), updatedAt, before, isChanged }

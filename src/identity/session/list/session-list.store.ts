@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { selectRecord } from '../../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import { OF_SESSION, type SessionRecord, type StoredSession, session, toSessionRecord } from '../session.store.ts'
@@ -20,9 +20,12 @@ export function selectLivingSessions(db: Database, owner: UserId | 'all', now: D
 const OWNED = `from (select * from session where document_id = $id offset 0) s
   join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
   where s.revoked_at is null and s.expires_at > $now`
-const selectOwned = statement<StoredSession & { holdings: Holdings }, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HOLDINGS} ${OWNED}`,
-)
+/** The session with this id, neither revoked nor expired, and its user's permissions. */
+export const findOwnedSession = rowStatement<
+  StoredSession & { holdings: Holdings },
+  { id: string; now: Date },
+  OwnedSession
+>(`select ${OF_SESSION}, ${HOLDINGS} ${OWNED}`, splitHoldings)
 
 /** A session, and its user's permissions. */
 export interface OwnedSession {
@@ -32,12 +35,6 @@ export interface OwnedSession {
 
 function splitHoldings({ holdings, ...stored }: StoredSession & { holdings: Holdings }): OwnedSession {
   return { session: toSessionRecord(stored), holdings }
-}
-
-/** The session with this id, neither revoked nor expired, and its user's permissions. */
-export async function findOwnedSession(db: Database, id: string, now: Date): Promise<OwnedSession | undefined> {
-  const [row] = await selectOwned(db, { id, now })
-  return row && splitHoldings(row)
 }
 
 const lockOwned = statement<StoredSession & { holdings: Holdings; tree: SessionId[] }, { id: string; now: Date }>(

@@ -20,7 +20,7 @@ export interface SessionTarget {
  * holds all permissions of the user. Throws 404, also for another user's session outside the caller's scope, and 403.
  */
 export async function loadEndableSession(db: Database, target: SessionTarget): Promise<SessionRecord> {
-  return checkEndable(await findOwnedSession(db, target.id, target.now), target).session
+  return checkEndable(await findOwnedSession(db, { id: target.id, now: target.now }), target).session
 }
 
 function checkEndable<Found extends OwnedSession>(found: Found | undefined, target: SessionTarget): Found {

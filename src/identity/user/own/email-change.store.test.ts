@@ -56,7 +56,7 @@ async function ask(userId = user, more: Partial<NewEmailChange> = {}): Promise<N
 }
 const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockConfirmedChange(tx, { tokenHash, now }))
 const openOf = async (id = user, now = NOW) => (await findOwnUser(db, id, now))?.emailChange
-const end = (id = user, now = NOW) => inTransaction(db, (tx) => endEmailChange(tx, id, now))
+const end = (id = user, now = NOW) => inTransaction(db, (tx) => endEmailChange(tx, { userId: id, now }))
 const confirm = (id: string, isNew: boolean) => inTransaction(db, (tx) => confirmEmailChange(tx, { id, isNew }))
 
 test('a change is open for its user alone until it expires, ends, or the address is another one', async () => {

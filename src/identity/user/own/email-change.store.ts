@@ -2,7 +2,13 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import {
+  changeStatement,
+  closingStatement,
+  isAfter,
+  rowStatement,
+  statement,
+} from '../../../postgres/statement/statement.ts'
 import { mailRoomOf } from '../../mail/mail-room.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
@@ -119,7 +125,11 @@ interface PresentedLink {
   now: Date
 }
 
-const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
+/**
+ * Locks the active user of a link until the transaction ends, and reads the change behind the lock. Undefined when the
+ * link is unknown, used or expired, or the change was ended.
+ */
+export const lockConfirmedChange = rowStatement<ConfirmedEmailChange, PresentedLink>(`
   with u as (
     select * from "user"
     where document_id = coalesce(
@@ -137,18 +147,6 @@ const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
   from u cross join lateral email_change_of(u.document_id, $tokenHash, $now) c
   where email_key(c.old_email) = email_key(u.email) and not has_fixed_address(u.document_id)`)
 
-/**
- * Locks the active user of a link until the transaction ends, and reads the change behind the lock. Undefined when the
- * link is unknown, used or expired, or the change was ended.
- */
-export async function lockConfirmedChange(
-  db: Database,
-  link: PresentedLink,
-): Promise<ConfirmedEmailChange | undefined> {
-  const [row] = await lockConfirmed(db, link)
-  return row
-}
-
 /** Spends one link of a change, whose user is locked, with the last statement of the transaction. */
 export const confirmEmailChange = closingStatement<{ id: string; isNew: boolean }>(`
   confirmed_email_change as (
@@ -157,14 +155,10 @@ export const confirmEmailChange = closingStatement<{ id: string; isNew: boolean 
       old_token_hash = case when $isNew then old_token_hash else null end
     where document_id = $id)`)
 
-const end = changeStatement<{ userId: UserId; now: Date }>(
+/** Ends the open change of a locked user. Returns 1, or 0 without one. */
+export const endEmailChange = changeStatement<{ userId: UserId; now: Date }>(
   'update email_change set ended_at = $now where "user" = $userId and ended_at is null and expires_at > $now',
 )
-
-/** Ends the open change of a locked user. Returns whether there was one. */
-export async function endEmailChange(db: Database, userId: UserId, now: Date): Promise<boolean> {
-  return (await end(db, { userId, now })) > 0
-}
 
 /** Deletes up to `limit` changes that were asked for before `before`. Returns their number. For maintenance. */
 export const deleteOldEmailChanges = deletionOfOld('email_change', { key: 'document_id', time: 'created_at' })

@@ -9,7 +9,7 @@ import {
   findProofCandidate,
   insertProofToken,
   lockProvenUser,
-  setEmailVerified,
+  proveAddress,
 } from '../proof/proof-token.store.ts'
 import { buildLinkInvalid, createProofToken, hashProofToken } from '../proof/proof-token.ts'
 import { LINKS_LIMIT, LINKS_WINDOW_MS, type LinkDeps, type LinkResult } from './password-reset.ts'
@@ -53,7 +53,7 @@ export async function verifyByLink(
   const user = await lockProvenUser(tx, { tokenHash: hashProofToken(token), purpose: 'verification', now })
   if (!user) return { problem: buildLinkInvalid('unknown_used_or_expired') }
   const { userId, isEmailVerified } = user
-  await deleteProofTokens(tx, userId, 'verification')
-  if (!isEmailVerified) await setEmailVerified(tx, userId, now)
+  await deleteProofTokens(tx, { userId, purpose: 'verification' })
+  if (!isEmailVerified) await proveAddress(tx, { userId, now })
   return { userId, isChanged: !isEmailVerified }
 }

@@ -124,11 +124,11 @@ export async function resetByLink(
   const user = await lockProvenUser(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
   if (!user) return { problem: buildLinkInvalid('used_meanwhile') }
   const { userId } = user
-  await setPasswordHash(tx, userId, { passwordHash: prepared.passwordHash, verifiedAt: now, now })
-  await deleteProofTokens(tx, userId, 'reset')
+  await setPasswordHash(tx, { userId, passwordHash: prepared.passwordHash, verifiedAt: now, now })
+  await deleteProofTokens(tx, { userId, purpose: 'reset' })
   await clearLoginThrottle(tx, userId)
   await endUserAccess(tx, { userId, now })
-  if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
+  if (!keepApiKeys) await endUserApiKeys(tx, { userId, now })
   const { passwordHash } = prepared
   return { userId, passwordHash, ended: { sessions: user.sessions, apiKeys: keepApiKeys ? 0 : user.apiKeys } }
 }

@@ -60,14 +60,14 @@ export async function removeOwnPicture(
   const before = await loadManagedUser(db, caller.userId)
   if (before.avatarUrl === null) return { before }
   const change = { avatarUrl: null, now }
-  await removePicture(db, before.id)
+  await removePicture(db, { userId: before.id })
   await updateUser(db, before.id, change)
   return { before, after: applyUserChange(before, change) }
 }
 
 /** The picture with this key. Throws 404. */
 export async function loadPicture(db: Database, key: string): Promise<Buffer> {
-  const content = await findPicture(db, key)
+  const content = await findPicture(db, { key })
   if (!content) throw notFound('picture')
   return content
 }

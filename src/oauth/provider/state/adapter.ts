@@ -106,11 +106,13 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
       return found && { ...toPayload(deps, found, undefined), userCode }
     },
     consume: (id) => consumeOnce(deps, model, id),
-    destroy: (id) => {
+    destroy: async (id) => {
       forgetRow(Provider.ctx, keyOf(id))
-      return deleteState(db, keyOf(id))
+      await deleteState(db, keyOf(id))
     },
-    revokeByGrantId: (grantId) => deleteTokenFamilyModel(db, grantId, model),
+    revokeByGrantId: async (grantId) => {
+      await deleteTokenFamilyModel(db, { grantId, model })
+    },
   }
 }
 
@@ -180,7 +182,7 @@ function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undef
 async function refuseEarlyPoll(db: Database, found: FoundState, key: { model: string; idHash: Buffer }): Promise<void> {
   const { accountId, error } = found.payload
   if (Provider.ctx?.oidc?.route !== 'token' || accountId !== undefined || error !== undefined) return
-  if (!(await notePoll(db, key, POLL_SPACING_MS))) throw new errors.SlowDown()
+  if (!(await notePoll(db, { ...key, spacingMs: POLL_SPACING_MS }))) throw new errors.SlowDown()
 }
 
 /** Refuses the repeat of a redemption by the same client, whose answer `answerRepeats` sends again. */

@@ -142,7 +142,7 @@ describe('a family', () => {
   })
 
   test('loses the rows of one model', async () => {
-    await deleteTokenFamilyModel(db, 'mine', 'AccessToken')
+    await deleteTokenFamilyModel(db, { grantId: 'mine', model: 'AccessToken' })
     expect(await list()).toEqual([...THEIRS, 'Grant grant mine', 'RefreshToken RefreshToken mine'].toSorted())
   })
 
@@ -171,7 +171,7 @@ describe('a family', () => {
 
 test('a device polls at its interval, each for itself', async () => {
   for (const model of ['DeviceCode', 'Other']) for (const id of ['one', 'two']) await keep(id, { model })
-  const poll = (id: string, spacingMs: number, model = 'DeviceCode') => notePoll(db, keyOf(id, model), spacingMs)
+  const poll = (id: string, spacingMs: number, model = 'DeviceCode') => notePoll(db, { ...keyOf(id, model), spacingMs })
   expect([await poll('one', 60_000), await poll('one', 60_000)]).toEqual([true, false])
   // The column has milliseconds, so the instant of the poll may have been rounded up.
   expect(await poll('one', -1)).toBe(true)
@@ -194,7 +194,7 @@ test('the answer of a redemption is read after an instant, of its refresh token 
       ...[model, hashStateId(id), answer],
     ])
   await set('one', 'Other', 'another')
-  const read = (id: string, ms: number) => findRefreshAnswer(db, hashStateId(id), madeAfter(ms))
+  const read = (id: string, ms: number) => findRefreshAnswer(db, { idHash: hashStateId(id), since: madeAfter(ms) })
   expect(await read('one', 4)).toBeUndefined()
   await set('one', 'RefreshToken', 'sealed')
   expect([await read('one', 4), await read('one', 5), await read('two', 4)]).toEqual(['sealed', undefined, undefined])
