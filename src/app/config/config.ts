@@ -25,10 +25,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * The four secrets generated in development (docs/contract/configuration.md#service-secrets). Each has its secrets, the
- * newest first; none without an enabled feature that uses it.
- */
+/** The secrets of docs/contract/configuration.md#service-secrets, the newest first; none for a feature that is off. */
 export interface ServiceSecrets {
   secretKey: string[]
   sessionJwt: string[]
@@ -53,7 +50,6 @@ export interface Config extends RealtimeConfig, SignUpConfig, DatabaseBounds {
   crashPoint: Values['SIGNALBOX_CRASH_POINT']
   /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
   givenSecrets: Partial<ServiceSecrets>
-  /** Cost of a password hash. */
   passwordHashCost: HashCost
   /** The OIDC engine; with `supabase` its server and its public key. */
   identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
@@ -61,7 +57,6 @@ export interface Config extends RealtimeConfig, SignUpConfig, DatabaseBounds {
   supabaseAnonKey: string | undefined
   /** The `iss` of its tokens. */
   supabaseIssuer: string | undefined
-  /** The mail server and the sender of mails. */
   smtp: { url: string; from: string } | undefined
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
@@ -102,11 +97,9 @@ export interface Config extends RealtimeConfig, SignUpConfig, DatabaseBounds {
   redirectAllowList: AllowedRedirect[]
   sessionCookieDomain: string | undefined
   brandName: string
-  /** The file of the logo. */
   brandLogoPath: string | undefined
   /** `#rrggbb`; undefined for the built-in colour. */
   brandColor: string | undefined
-  /** The folder of the templates of mails. */
   mailTemplateDir: string | undefined
   mailLogoPath: string | undefined
   logLevel: NonNullable<Values['LOG_LEVEL']>
@@ -141,9 +134,7 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
-/**
- * Sources of `readConfig`: `environment`, in development the `.env` file, and files of secrets. Throws a `ConfigError`.
- */
+/** Sources of `readConfig`: `environment`, in development `.env`, and files of secrets. Throws a `ConfigError`. */
 export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
   return readSecretFiles(withDotEnv(environment, directory), directory).environment
 }
@@ -286,7 +277,6 @@ export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceS
   return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
 }
 
-/** Appearance of pages and mails. */
 function readBrand(values: Values, directory: string) {
   const locate = (path: string | undefined) => (path === undefined ? undefined : resolve(directory, path))
   return {

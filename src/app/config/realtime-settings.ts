@@ -7,7 +7,6 @@ export type RealtimeServerLimits = Partial<RealtimeLimits>
 
 /** The settings of realtime beside the provider. */
 export interface RealtimeConfig {
-  /** The limits of the embedded realtime server. */
   realtimeLimits: RealtimeServerLimits
   /** Origins whose pages may connect to it; undefined: all. */
   realtimeOrigins: readonly string[] | undefined

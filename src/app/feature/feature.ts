@@ -46,57 +46,42 @@ export interface FeatureParts {
   ids: IdMaker
   random: Random
   keyring: Keyring
-  /** Hashes passwords at the configured cost. */
   passwords: PasswordHashing
   catalogue: readonly CatalogueEntry[]
-  /** The limits of accounts, and those of an account without its own. */
   accountLimits: AccountLimiter
   accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
-  /** Finds the TXT records that prove domains. */
   resolveTxt: ResolveTxt
   /** For URLs given by users and clients. */
   fetch: GuardedFetch
   workerId: string
-  /** Pulls of webhooks, and their waits. */
   pulls: PullDeps
   enableApiEventQueue: boolean
   /** Where memberships are, for requests in a cell; undefined for those in home. */
   homeDb?: Database
   /** Records publications, those of concurrent requests in one statement. */
   publications: PublicationBatch
-  /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
-  /** The settings of handshakes. */
   handshakes: HandshakeRules
-  /** Whether mails can be sent. */
   canSendMail: boolean
-  /** Rule for sign-ups with a password. */
   signUp: SignUpRules
-  /** Whether users may sign in by mail. */
   signInByMail: boolean
-  /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   /** Permissions with an effect when limited to some accounts. */
   listAccountPermissions: () => readonly string[]
   health: HealthDeps
-  /** The build, the settings and the schema of this process. */
   readServiceFacts: () => Promise<ServiceFacts>
   realtime: RealtimeDeps & TestEventDeps
   /** Counts a sign-in by a connection that ended. */
   countConnectionSignIn: ConnectionCounter['countConnectionSignIn']
-  /** The OIDC engine. */
   engine: Engine
-  /** The engines of the connections of accounts. */
   connections: ConnectionEngines
-  /** Decides on consent of apps at a managed engine. */
   engineConsent?: EngineConsent
   /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */
   checkEngine?: () => Promise<void>
   /** `OAUTH_HOOK_SECRET`. */
   hookKeys: HookKeys
-  /** The issuers whose access tokens are exchanged. */
   tokenIssuers: readonly TokenIssuer[]
   /** Bind authorizations and sign-ins with a provider to the browsers in which they begin. */
   flowCookies: FlowCookies
@@ -111,10 +96,7 @@ export interface Feature {
   mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
 }
 
-/**
- * Declares a feature: `build` selects the dependencies of its operations from the parts. `perform` is its own path from a
- * checked request to the answer.
- */
+/** Declares a feature: `build` picks its dependencies, `perform` is its own path from a request to the answer. */
 export function feature<Deps>(
   routes: Routes<Deps>,
   build: (parts: FeatureParts) => Deps,
