@@ -1,5 +1,6 @@
 import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import { type Caller, findPermissionScope, includesAccount } from '../../http/shape/caller.ts'
 import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -86,11 +87,11 @@ export async function renameAccount(
   db: Database,
   target: AccountTarget,
   input: { name: string; by: UserId; now: Date },
-): Promise<{ account: AccountRecord; isChanged: boolean }> {
+): Promise<RowChange<AccountRecord>> {
   checkShownName(input.name)
   const renamed = await renameIfDifferent(db, { ...withinScope(target), ...input })
-  if (renamed) return { account: renamed, isChanged: true }
-  return { account: await loadAccount(db, target), isChanged: false }
+  if (renamed) return { row: renamed }
+  return { row: await loadAccount(db, target), isChanged: false }
 }
 
 /**

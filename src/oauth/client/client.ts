@@ -1,6 +1,7 @@
 import type { IdMaker } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import { type CallerHoldings, checkHoldsGrants } from '../../identity/access/delegation.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -178,19 +179,19 @@ export async function changeClient(
     caller: CallerHoldings
     now: Date
   },
-): Promise<{ client: ClientRecord; before: ClientRecord; isChanged: boolean }> {
+): Promise<RowChange<ClientRecord>> {
   const { settings, logo, caller, now } = input
   const { client: before } = await lockExisting(db, id, now)
   const isLogoGiven = settings.logoUri !== undefined
   const client = { ...before, ...settings, ...(isLogoGiven && { logoHash: logo?.hash ?? null }) }
   checkSettings(client)
   if (givesPower(before, client)) checkMayTrust(caller, [before, client])
-  if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, before, isChanged: false }
+  if (JSON.stringify(client) === JSON.stringify(before)) return { row: before, before, isChanged: false }
   const changed = { ...client, updatedAt: now }
   await updateClient(db, changed)
   if (logo) await keepLogo(db, { client: changed.id, ...logo })
   else if (isLogoGiven) await removeLogo(db, { client: changed.id })
-  return { client: changed, before, isChanged: true }
+  return { row: changed, before }
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { type CallbackDeps, checkNewUrl, checkUrl } from '../../delivery/post/callback-field.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -133,7 +134,7 @@ export async function changeTarget(
   db: Database,
   id: string,
   input: ChangeTargetInput,
-): Promise<{ target: TargetRecord; before: TargetRecord; isChanged: boolean }> {
+): Promise<RowChange<TargetRecord>> {
   const { token, caller, now } = input
   const target = await loadTarget(db, id, { lock: true })
   checkUrl(deps, input.url ?? target.url)
@@ -144,9 +145,9 @@ export async function changeTarget(
     ...findChange(target, input),
     ...(token !== undefined && { secretEncrypted: deps.keyring.seal(token, targetSecretContextOf(target.id)) }),
   }
-  if (Object.keys(change).length === 0) return { target, before: target, isChanged: false }
+  if (Object.keys(change).length === 0) return { row: target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, change, { by: caller.userId, now })
-  return { target: changed, before: target, isChanged: true }
+  return { row: changed, before: target }
 }
 
 /** The columns of an update that differ. */
@@ -169,11 +170,11 @@ export async function setTargetActive(
   db: Database,
   id: string,
   { isActived, caller, now }: { isActived: boolean; caller: Caller; now: Date },
-): Promise<{ target: TargetRecord; before: TargetRecord; isChanged: boolean }> {
+): Promise<RowChange<TargetRecord>> {
   const target = await loadTarget(db, id, { lock: true })
-  if (target.isActived === isActived) return { target, before: target, isChanged: false }
+  if (target.isActived === isActived) return { row: target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, { isActived }, { by: caller.userId, now })
-  return { target: changed, before: target, isChanged: true }
+  return { row: changed, before: target }
 }
 
 /**
