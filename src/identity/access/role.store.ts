@@ -51,20 +51,14 @@ export function findRole(db: Database, id: string): Promise<RoleWithPatterns | u
   return selectRoles(db).where('document_id', '=', id).executeTakeFirst()
 }
 
-/**
- * The role with this id, locked against other changes and assignments until the transaction ends. Its patterns change under
- * this lock and are read behind it.
- */
+/** The role with this id, locked against changes and assignments. Its patterns are read behind the lock. */
 export const lockRole = rowStatement<RoleWithPatterns, { id: string }>(`
   with r as (select * from role where document_id = $id for no key update)
   select ${role.members('r')}, patterns_of(r.document_id) as patterns from r`)
 
 /** A locked role whose holders may lose, or get, what a role beyond accounts gives. */
 export interface RoleOfHolders extends RoleWithPatterns {
-  /**
-   * The holders to whom an account closes the ways in but for a role beyond accounts, as they were before the lock: these
-   * are locked.
-   */
+  /** Holders whose ways in an account closes but for a role beyond accounts, as before the lock; locked. */
   lockedHolders: UserId[]
   /** The same behind the lock. */
   closedHolders: UserId[]
@@ -84,10 +78,7 @@ export const lockRoleOfHolders = rowStatement<RoleOfHolders, { id: string }>(`
     closed_holders_of(r.document_id) as "closedHolders"
   from r`)
 
-/**
- * Ends what those of the locked \`holders\` opened who keep no other role beyond their accounts than this one, with the next
- * statement of the transaction.
- */
+/** Ends what those of the locked `holders` opened who keep no other role beyond their accounts than this one. */
 export const endClosedHolders = aheadStatement<{ holders: readonly UserId[]; role: RoleId; now: Date }>(
   'select from end_closed_holders($holders, $role, $now)',
 )

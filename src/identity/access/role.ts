@@ -176,10 +176,7 @@ function isSameRole(patterns: RoleWithPatterns, other: RoleWithPatterns): boolea
   )
 }
 
-/**
- * Deletes a locked role, effective with the next request of its users, and ends what the ways in opened that it kept open.
- * Throws 403, and 409 for a system role.
- */
+/** Deletes a locked role, and ends what the ways in opened that it kept open. Throws 403, and 409 for a system role. */
 export async function deleteRole(
   db: Database,
   input: { role: RoleOfHolders; caller: Caller; now: Date },
@@ -249,10 +246,7 @@ export function checkMemberRoles(
   return roles.map(({ id }) => id)
 }
 
-/**
- * The roles of a new user, by name: `member` and those of `ids`, which `checkGrantableRoles` allows. They are locked against
- * changes until the transaction ends.
- */
+/** The roles of a new user, by name, locked: `member`, and those of `ids`, which `checkGrantableRoles` allows. */
 export async function loadRolesOfNewUser(
   db: Database,
   { caller, ids }: { caller: Caller; ids: readonly string[] },

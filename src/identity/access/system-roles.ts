@@ -139,10 +139,7 @@ const SYSTEM_ROLES = [
   },
 ]
 
-/**
- * Creates or updates the system roles (docs/contract/identity.md#system-roles), in the caller's transaction. Idempotent;
- * safe in concurrent processes.
- */
+/** Creates or updates the system roles (docs/contract/identity.md#system-roles). Safe in concurrent processes. */
 export async function ensureSystemRoles(db: Database, deps: { ids: IdMaker; now: Date }): Promise<void> {
   for (const { patterns, ...role } of SYSTEM_ROLES) {
     await upsertSystemRole(db, { ...role, id: deps.ids.next<'role'>(), now: deps.now })

@@ -143,9 +143,7 @@ const insertAtEnd = closingStatement<NewMember & { roles: readonly RoleId[] }>(`
     insert into account_member_role (member, role, created_at)
     select m.document_id, x.role, $now from new_member m, unnest($roles::uuid[]) as x (role))`)
 
-/**
- * Adds a user who is not a member to an account, with these locked roles, with the last statement of the transaction.
- */
+/** Adds a user who is not a member to an account, with these locked roles. */
 export async function insertAccountMember(
   db: Database,
   row: NewMember & { roles: RoleId[] },

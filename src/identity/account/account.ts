@@ -181,10 +181,7 @@ export async function endBeforeJoin(
   if (ends === 'access-and-keys') await endUserApiKeys(db, { userId, now })
 }
 
-/**
- * Removes a member and clears the account in the member's sessions. Throws 404 for a user who is not a member, 403 for
- * a membership beyond the caller's permissions there.
- */
+/** Removes a member, and clears the account in its sessions. Throws 404, 403 beyond the caller's permissions there. */
 export async function removeMember(
   db: Database,
   { target, userId: asked, caller, now }: MemberChange,

@@ -183,10 +183,7 @@ const selectPortalCaller = statement<PortalCallerRow, { tokenHash: Buffer; now: 
     and (select a.deleted_at is null from account a where a.document_id = p.account)
     and u.is_actived and u.deleted_at is null`)
 
-/**
- * The caller of a valid portal session: its key is valid too, the owner of the key is active, and its account is not
- * deleted.
- */
+/** The caller of a valid portal session: also of a valid key, with an active owner and an account not deleted. */
 export async function findPortalCaller(
   db: Database,
   tokenHash: Buffer,

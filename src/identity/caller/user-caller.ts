@@ -3,10 +3,7 @@ import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findUserCallers } from './caller.store.ts'
 
-/**
- * Current permissions of users, as callers without a session: for decisions that outlive a request. Disabled, deleted
- * and unknown users are omitted.
- */
+/** Permissions of active users, as callers without a session, for decisions that outlive a request. */
 export async function readUserCallers(db: Database, users: readonly UserId[]): Promise<Map<UserId, Caller>> {
   const found = users.length > 0 ? await findUserCallers(db, users) : []
   return new Map(

@@ -3,9 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { PlaceVisitor } from '../../http/pipeline/pipeline-deps.ts'
 import { listNetworks } from '../../http/request/address-group.ts'
 
-/**
- * Frees a place. A refused attempt, such as a wrong password, costs the network of a stranger more than a correct one.
- */
+/** Frees a place. A refused attempt costs the network of a stranger more than a correct one. */
 export type LeavePlace = (isRefused: boolean) => void
 
 /** Places reserved for browsers that have signed in before: an eighth of all. */

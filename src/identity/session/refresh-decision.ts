@@ -1,10 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { groupAddress } from '../../http/request/address-group.ts'
 
-/**
- * Time for which the client that spent a refresh token gets the same answer again
- * (docs/contract/sessions.md#repeated-refresh).
- */
+/** Time in which the client that spent a token gets the same answer (docs/contract/sessions.md#repeated-refresh). */
 export const REPEAT_MS = 10_000
 
 /** Facts that decide on a presented refresh token. */

@@ -20,9 +20,7 @@ export const setSessionProof = closingStatement<{ id: SessionId; amr: readonly s
   ({ id }) => `s:${id}`,
 )
 
-/**
- * Removes the mark of a second factor from the sessions of a locked user, with the last statement of the transaction.
- */
+/** Removes the mark of a second factor from the sessions of a locked user. */
 export const lowerUserSessions = closingStatement<{ userId: UserId; now: Date; acr: string }>(
   `lowered_sessions as (
     update session set amr = array_remove(amr, 'mfa'), acr = $acr, updated_at = $now

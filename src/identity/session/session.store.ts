@@ -186,10 +186,7 @@ const clearAccount = closingStatement<{ account: AccountId; owner: UserId | null
       select document_id from session where account = $account and ($owner::uuid is null or "user" = $owner)
       order by document_id for no key update)))`)
 
-/**
- * Clears the current account of sessions where it is this one, of one user or of all, with the last statement of the
- * transaction.
- */
+/** Clears the current account of sessions where it is this one, of one user or of all. */
 export async function leaveAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },

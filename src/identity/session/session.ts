@@ -207,10 +207,7 @@ function describeSignIn(input: {
   }
 }
 
-/**
- * Scope of a sign-out: the session of the token, or the one of `refreshToken`; with `all` every session of the user, or every
- * other one.
- */
+/** Scope of a sign-out: a session; with `all` every session of the user, or every other one. */
 export interface SignOut {
   caller: Pick<Caller, 'userId' | 'sessionId'>
   all: boolean | 'others'

@@ -58,9 +58,7 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Char
   })
 }
 
-/**
- * As `chargeAttempt`, for the password of a signed-in user. Returns the end of the wait; undefined when it was counted.
- */
+/** As `chargeAttempt`, for the password of a signed-in user. Returns the end of the wait; undefined when counted. */
 export function chargeOwnAttempt(db: Database, attempt: UserAttempt): Promise<Date | undefined> {
   return chargeKnown(db, { key: userKeyOf(attempt), now: attempt.now, decide: decideAttempt })
 }

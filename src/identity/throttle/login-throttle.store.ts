@@ -181,10 +181,7 @@ export const takeBackAttempt = statement<never, ThrottleKey & { countedAt: Date 
   set failures = greatest(0, t.failures - 1),
     wait_until = case when t.last_failure_at > $countedAt then t.wait_until end`)
 
-/**
- * Deletes the rows of e-mail addresses, also of their pairs, locked in the order in which attempts lock them, with the last
- * statement of the transaction.
- */
+/** Deletes the rows of e-mail addresses, also of their pairs, locked in the order in which attempts lock them. */
 export const deleteThrottlesOfEmails = closingStatement<{ emailHashes: readonly Buffer[] }>(`
   forgotten_emails as (
     delete from login_throttle where email_hash = any($emailHashes) and (email_hash, address_hash) in (

@@ -160,10 +160,7 @@ const insertAtEnd = closingStatement<NewCheckedUser>(`
     insert into user_role ("user", role, created_at)
     select u.document_id, x.role, $now from new_user u, unnest($roles::uuid[]) x (role))`)
 
-/**
- * Inserts a user with these roles, which are locked, with the last statement of the transaction. `explain` finds the problem
- * of a violated `user_email_key`: the address is taken.
- */
+/** Inserts a user with these roles, which are locked. `explain` finds the problem of an address that is taken. */
 export async function insertCheckedUser(
   db: Database,
   row: NewCheckedUser,
@@ -199,10 +196,7 @@ export interface UserChange {
   now: Date
 }
 
-/**
- * Changes the columns of `change`, with the last statement of the transaction. `explain` finds the problem of a violated
- * `user_email_key`: the address is taken.
- */
+/** Changes the columns of `change` at the end. `explain` finds the problem of an address that is taken. */
 export async function updateUser(
   db: Database,
   id: UserId,

@@ -61,10 +61,7 @@ function toEmailConflict(error: unknown): unknown {
   return new Problem('conflict', 'Another user has this e-mail address.')
 }
 
-/**
- * Creates a user with `member` and `roles`, without a permission check: for a sign-up and the command line. Throws 409
- * when the address is taken.
- */
+/** Creates a user without a permission check, for a sign-up and the command line. Throws 409 for a taken address. */
 export async function registerUser(
   deps: UserDeps,
   db: Database,
@@ -95,10 +92,7 @@ export async function registerUser(
   }
 }
 
-/**
- * Creates a user (docs/contract/identity.md#tables). Throws 422 for an unknown role, 403 for one beyond the caller's
- * permissions, 409.
- */
+/** Creates a user (docs/contract/identity.md#tables). Throws 422 for an unknown role, 403 beyond the caller's, 409. */
 export async function createUser(
   deps: UserDeps,
   db: Database,
@@ -255,10 +249,7 @@ function checkNotLastAdministrator(user: ManagedUser): void {
   if (user.roleNames.includes(ADMINISTRATOR_ROLE)) checkAdministratorRemains(user)
 }
 
-/**
- * Revokes all sessions of a user and, unless `keepApiKeys`, its API keys. Returns both numbers. The user is locked: no
- * session or key is added meanwhile. Throws 404, 403.
- */
+/** Locks a user, and revokes its sessions and, unless `keepApiKeys`, its API keys. Throws 404, 403. */
 export async function endUserTokens(
   db: Database,
   id: string,

@@ -83,9 +83,7 @@ function findName({ client_name: name, redirect_uris: uris }: AdapterPayload, id
   return name ?? (URL.parse(uris?.[0] ?? '')?.host || id)
 }
 
-/**
- * Writes a client that registered itself. Its secret is stored as a hash. Throws a 422 for settings that break a rule.
- */
+/** Writes a client that registered itself, with a hash of its secret. Throws a 422 for settings that break a rule. */
 export async function registerDynamicClient(
   db: Database,
   input: { id: string; payload: AdapterPayload; now: Date },

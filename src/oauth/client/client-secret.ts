@@ -22,10 +22,7 @@ export function describeSecrets(secrets: readonly ClientSecret[]): string {
   return parts.length > 0 ? parts.join(',') : 'none'
 }
 
-/**
- * The hash of `given`, if it is one of the described secrets that has not expired; else undefined. In constant time for
- * each.
- */
+/** The hash of `given`, if it is a described secret that has not expired; else undefined. In constant time for each. */
 export function findPresentedSecret(described: string, given: string, nowMs: number): Buffer | undefined {
   const presented = hashClientSecret(given)
   let isKnown = false

@@ -15,10 +15,7 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
-/**
- * A stored client. Its id is also the `client_id` of the protocol; `logoUri` is the source of the logo, and `logoHash`
- * changes with it.
- */
+/** A stored client, whose id is also the `client_id` of the protocol; `logoHash` changes with the logo. */
 export const client = defineRecord(
   'oauth_client',
   [

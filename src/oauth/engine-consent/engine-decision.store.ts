@@ -60,10 +60,7 @@ export const releaseDecision = statement<never, { authorizationId: string }>(
   'delete from oauth_engine_decision where authorization_id = $authorizationId and authorize_url is null',
 )
 
-/**
- * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook
- * reads its scopes. Returns their number.
- */
+/** Deletes decisions from before `before`, except the last approval of each user and app: the hook reads its scopes. */
 export const deleteOldDecisions = deletionOfOld('oauth_engine_decision', {
   key: 'authorization_id',
   time: 'claimed_at',

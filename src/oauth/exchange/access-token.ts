@@ -106,10 +106,7 @@ export async function verifyAccessToken(
   return typeof read === 'string' ? { ok: false, reason: read } : { ok: true, token: read, issuer }
 }
 
-/**
- * Whether the signature of a compact JWS is valid under the key by ES256 (RFC 7518 section 3.4), whatever its header
- * names.
- */
+/** Whether a compact JWS is signed by ES256 (RFC 7518 section 3.4) under the key, whatever its header names. */
 function isSigned(token: string, key: KeyObject): boolean {
   const end = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')

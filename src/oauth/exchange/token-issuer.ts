@@ -22,10 +22,7 @@ export interface TokenIssuer {
   /** The claims that name the grant, and the scopes. */
   grantClaim: string
   scopeClaims: readonly string[]
-  /**
-   * Checks the session of a genuine token at the issuer; absent if the database has the session. Rejects when the
-   * issuer does not answer.
-   */
+  /** Checks the session of a token at the issuer, unless the database has it. Rejects without an answer. */
   askOnline?: (token: string) => Promise<OnlineAnswer>
 }
 

@@ -23,10 +23,7 @@ export const KEY_USE_MS = 90 * DAY_MS
 /** Publication of a key before it signs by schedule, in which clients and processes read it. */
 export const KEY_LEAD_MS = DAY_MS
 
-/**
- * Publication before signing by the command: longer than a process caches its keys (`KEYS_HELD_MS`) and clients the key
- * set.
- */
+/** Publication before signing by the command: longer than processes (`KEYS_CACHE_MS`) and clients cache the keys. */
 export const COMMAND_LEAD_MS = 600_000
 
 /** Publication of a key after its last signature, since ID tokens serve as hints at sign-out. */
@@ -90,10 +87,7 @@ function findNewest<Key extends Pick<SigningKeyRecord, 'alg' | 'activeAt'>>(
   return keys.filter((key) => key.alg === alg).sort((a, b) => b.activeAt.getTime() - a.activeAt.getTime())[0]
 }
 
-/**
- * The keys in the order in which the provider selects them: for each algorithm the signing one first, then the
- * published ones. Pure.
- */
+/** The keys in the order in which the provider selects them: for each algorithm the signing one first. Pure. */
 export function orderKeys<Key extends Pick<SigningKeyRecord, 'alg' | 'activeAt'>>(
   keys: readonly Key[],
   now: Date,

@@ -18,9 +18,7 @@ import {
 import { decideSync } from './job.ts'
 import type { JobId } from './job-record.ts'
 
-/**
- * Number of users in one transaction: few, so that pause and cancel take effect at once and no user is locked for long.
- */
+/** Users in one transaction: few, so that pause and cancel take effect at once and no user is locked for long. */
 export const JOB_BATCH_SIZE = 200
 
 /** Maximum number of open deliveries of one job, so that a job does not delay changes of users. */
@@ -64,10 +62,7 @@ interface Batch {
   queued: number
 }
 
-/**
- * Processes the next users of a job, and queues the deliveries of its kind. Undefined while it must wait, or has too
- * many open ones.
- */
+/** Processes the next users of a job. Undefined while it must wait, or has too many open deliveries. */
 async function queueNext(
   tx: Database,
   claimed: ClaimedJob,

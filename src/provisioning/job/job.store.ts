@@ -107,10 +107,7 @@ export const claimJob = rowStatement<JobRecord & Omit<ClaimedJob, 'job'>, { id: 
   ({ lastUser, mayRun, open, ...job }) => ({ job, lastUser, mayRun, open }),
 )
 
-/**
- * The next users of a job, in the order of their ids, locked against changes, so that the queued state of each is
- * current when it is written.
- */
+/** The next users of a job by their ids, locked, so that the queued state of each is current when it is written. */
 export const lockNextUsers = statement<
   UserAtTarget & { id: UserId },
   { target: TargetId; after: UserId | null; limit: number }

@@ -41,10 +41,7 @@ export async function loadJobWithOutcomes(
   return found
 }
 
-/**
- * Starts a job for a target. Throws 404, 409 `target_inactive`, and 409 `conflict` when the target has a job that has not
- * ended or the event queue is off.
- */
+/** Starts a job. Throws 404, 409 `target_inactive`, `conflict` beside an open job or with the event queue off. */
 export async function startJob(
   deps: JobDeps,
   db: Database,

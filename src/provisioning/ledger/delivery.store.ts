@@ -135,10 +135,7 @@ const schedule = closingStatement<{ id: DeliveryId; target: TargetId; user: User
     update provisioning_stream set waiting = waiting + $added, due_at = $now where target = $target and user_id = $user
   )`)
 
-/**
- * Makes a locked delivery due now for one attempt, with the last statement of the transaction. An open one keeps its
- * schedule.
- */
+/** Makes a locked delivery due now for one attempt. An open one keeps its schedule. */
 export async function scheduleDeliveryReplay(db: Database, locked: DeliveryRecord, now: Date): Promise<void> {
   const isOpen = locked.status === 'pending' || locked.status === 'retrying'
   await schedule(db, { id: locked.id, target: locked.target, user: locked.user, added: isOpen ? 0 : 1, now })

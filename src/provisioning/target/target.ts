@@ -125,10 +125,7 @@ export interface ChangeTargetInput {
   now: Date
 }
 
-/**
- * Changes a target after `prepareTargetChange`. Returns `isChanged` false when nothing differs. Throws 404, and a 422 on
- * `url` or `token`.
- */
+/** Changes a target after `prepareTargetChange`. Throws 404, and a 422 on `url` or `token`. */
 export async function changeTarget(
   deps: Pick<TargetDeps, 'callbackRules' | 'keyring'>,
   db: Database,
@@ -162,10 +159,7 @@ function findChange(
   }
 }
 
-/**
- * Activates or deactivates a target; deliveries to an inactive one wait. `isChanged` is false when nothing differs.
- * Throws 404.
- */
+/** Activates or deactivates a target; deliveries to an inactive one wait. Throws 404. */
 export async function setTargetActive(
   db: Database,
   id: string,
@@ -177,10 +171,7 @@ export async function setTargetActive(
   return { row: changed, before: target }
 }
 
-/**
- * Replaces the secret. The old one is invalid at once; waiting deliveries are signed with the new one. Throws 404, and 409
- * for a target that has a token.
- */
+/** Replaces the secret at once, also for waiting deliveries. Throws 404, and 409 for a target that has a token. */
 export async function rotateTargetSecret(
   deps: Pick<TargetDeps, 'random' | 'keyring'>,
   db: Database,

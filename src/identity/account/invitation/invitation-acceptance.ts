@@ -180,9 +180,7 @@ async function join(
 export interface InvitationView {
   accountName: string
   email: string
-  /**
-   * `accept`: confirm. `sign_in`: sign in first. `other_person`: another user is signed in. `register`: set a password.
-   */
+  /** `sign_in`: sign in first. `other_person`: another user is signed in. `register`: set a password. */
   next: 'accept' | 'sign_in' | 'other_person' | 'register'
 }
 

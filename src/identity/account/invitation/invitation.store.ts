@@ -45,9 +45,7 @@ interface InvitationCounts {
   recentTo: number
 }
 
-/**
- * Serializes the invitations of an account; otherwise two for one address, or two at a limit, would both be created.
- */
+/** Serializes the invitations of an account: two for one address, or two at a limit, would both be created. */
 const countRecent = countBehindLock<InvitationCounts, { account: AccountId; email: string; now: Date; since: Date }>({
   counts: 'invitations of an account',
   lock: 'invitations',
@@ -155,10 +153,7 @@ export const findActiveUser = rowStatement<{ email: string; holdings: Holdings }
   select u.email, ${HOLDINGS} from "user" u ${HOLDINGS_OF_USER}
   where u.document_id = $id and u.is_actived and u.deleted_at is null`)
 
-/**
- * Deletes up to `limit` invitations that were accepted or revoked, or expired, before `before`. Returns their number. For
- * maintenance.
- */
+/** Deletes up to `limit` invitations that were accepted, revoked or expired before `before`. Returns their number. */
 export const deleteEndedInvitations = deletionOfOld('account_invitation', {
   key: 'document_id',
   time: 'least(expires_at, accepted_at, revoked_at)',

@@ -121,10 +121,7 @@ async function checkRecipient(tx: Database, email: string): Promise<void> {
   })
 }
 
-/**
- * Revokes an open invitation. Throws 404 for an account outside the scope and for an unknown or revoked invitation, 409
- * for an accepted one.
- */
+/** Revokes an open invitation. Throws 404, also outside the scope and for a revoked one, 409 for an accepted one. */
 export async function revokeInvitation(
   tx: Database,
   input: { target: AccountTarget; id: string; now: Date },

@@ -148,10 +148,7 @@ export async function loadLimits(
   return { ...found, limits: mergeLimits(accountDefaults, found.own) }
 }
 
-/**
- * Sets limits of an account; null means the default, and omitted limits stay. `isChanged` is false for equal limits.
- * Rows beyond a lowered limit stay. Throws 404.
- */
+/** Sets limits of an account; null means the default, omitted ones stay, and so do rows beyond them. Throws 404. */
 export async function changeLimits(
   { accountDefaults }: AccountLimitDeps,
   db: Database,

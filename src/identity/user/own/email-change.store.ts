@@ -46,10 +46,7 @@ const count = countBehindLock<EmailChangeUser, { userId: UserId; newEmail: strin
     from locked l`,
 })
 
-/**
- * Locks a user, and reads its address and the number of changes of it that it asked for after `since`; with `newEmail`
- * also the room of that address, behind its lock.
- */
+/** Locks a user, and counts the changes of its address since `since`; with `newEmail`, also its room. */
 export async function lockForEmailChange(
   db: Database,
   { userId, newEmail, since }: { userId: UserId; newEmail?: string; since: Date },

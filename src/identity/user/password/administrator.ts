@@ -58,10 +58,7 @@ export async function createAdministrator(
   }
 }
 
-/**
- * Sets a new password for a user, revokes all its sessions and, unless `keepApiKeys`, its API keys, and clears its sign-in
- * throttle. For `signalbox admin password`: recovery for an operator with access to the machine.
- */
+/** Sets a password, revokes sessions and, unless `keepApiKeys`, API keys, for `signalbox admin password`. */
 export async function resetPassword(
   { passwords }: PasswordDeps,
   db: Database,

@@ -96,10 +96,7 @@ export async function isResetLink(db: Database, { token, now }: { token: string;
 /** A new password for a valid link, or an invalid link. */
 export type PreparedReset = { kind: 'invalid' } | { kind: 'ready'; passwordHash: string }
 
-/**
- * Checks the link and the new password of a reset, and hashes the password. Runs outside any transaction. Throws a 422 on
- * `password`, for a valid link only.
- */
+/** Checks and hashes a new password, outside any transaction. Throws a 422 on `password`, for a valid link only. */
 export async function prepareReset(
   { passwords }: PasswordDeps,
   db: Database,

@@ -17,9 +17,7 @@ interface NewProofToken {
   now: Date
 }
 
-/**
- * Inserts a token, with the last statement of the transaction. Without a user the same statement inserts nothing, so that both take the same time.
- */
+/** Inserts a token. Without a user the same statement inserts nothing, so that both take the same time. */
 export const insertProofToken = closingStatement<NewProofToken>(`
   new_proof as (
     insert into proof_token (token_hash, purpose, "user", email, expires_at, created_at)

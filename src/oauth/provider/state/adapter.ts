@@ -50,10 +50,7 @@ const SEALED_MEMBERS = ['deviceCode', 'parJti'] as const
 
 const SEAL_CONTEXT = 'oauth-state'
 
-/**
- * Minimum interval between polls of a device. Clients wait 5 s by default (RFC 8628 section 3.2); a second is for the
- * network.
- */
+/** Minimum interval between polls of a device. Clients wait 5 s (RFC 8628 section 3.2); a second is for the network. */
 const POLL_SPACING_MS = 4_000
 
 /** Models that are also found by another key: their own id is stored encrypted. */

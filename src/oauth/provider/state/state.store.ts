@@ -103,10 +103,7 @@ export const deleteTokenFamilyModel = statement<object, { grantId: string; model
   'delete from oauth_state where grant_id = $grantId and model = $model',
 )
 
-/**
- * Revokes an authorization with all its codes and tokens. The first statement waits for tokens being written; the
- * second one sees them.
- */
+/** Revokes an authorization. The first statement waits for tokens being written; the second one sees them. */
 export async function deleteTokenFamily(db: Database, grantId: string): Promise<void> {
   await endTokenFamily(db, { grantId })
   await deleteOfTokenFamily(db, { grantId })
