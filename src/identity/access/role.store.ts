@@ -112,7 +112,7 @@ export function findRoleByName(db: Database, name: string): Promise<RoleRecord |
 }
 
 /** A new role. */
-type NewRole = Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date }
+export type NewRole = Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date }
 
 /** Inserts a role with its patterns. Violates `role_name_key` when the name is taken. */
 export const insertRole = soleRowStatement<RoleRecord, NewRole>(`

@@ -20,6 +20,8 @@ import {
   lockGivenRoles,
   lockRole,
   lockRoleOfHolders,
+  type NewRole,
+  type RoleChange,
   type RoleId,
   type RoleOfHolders,
   type RoleWithPatterns,
@@ -70,32 +72,15 @@ function toNameConflict(error: unknown): unknown {
 export async function createRole(
   deps: RoleDeps,
   db: Database,
-  input: {
-    name: string
-    description: string | null
-    patterns: readonly string[]
-    isAccountScoped: boolean
-    requiresSecondFactor: boolean
-    caller: Caller
-    now: Date
-  },
+  input: Omit<NewRole, 'id' | 'isSystem'> & { caller: Caller },
 ): Promise<RoleWithPatterns> {
-  const { name, description, patterns, isAccountScoped, requiresSecondFactor, caller, now } = input
+  const { caller, ...settings } = input
+  const { patterns, isAccountScoped } = settings
   checkPatternsKnown(patterns, deps.listPermissions())
   checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'create this role')
   if (isAccountScoped) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), HOLDER)
   try {
-    const id = deps.ids.next<'role'>()
-    const role = await insertRole(db, {
-      id,
-      name,
-      description,
-      isSystem: false,
-      isAccountScoped,
-      requiresSecondFactor,
-      patterns: [...patterns],
-      now,
-    })
+    const role = await insertRole(db, { ...settings, id: deps.ids.next<'role'>(), isSystem: false })
     return { ...role, patterns: [...patterns].sort() }
   } catch (error) {
     throw toNameConflict(error)
@@ -115,16 +100,7 @@ function checkNotSystem(role: RoleWithPatterns): void {
 export async function changeRole(
   deps: RoleDeps,
   db: Database,
-  input: {
-    role: RoleWithPatterns | RoleOfHolders
-    name?: string
-    description?: string | null
-    patterns?: readonly string[]
-    isAccountScoped?: boolean
-    requiresSecondFactor?: boolean
-    caller: Caller
-    now: Date
-  },
+  input: RoleChange & { role: RoleWithPatterns | RoleOfHolders; caller: Caller },
 ): Promise<RoleWithPatterns | undefined> {
   const { role, caller, now, ...change } = input
   if (change.patterns !== undefined) checkPatternsKnown(change.patterns, deps.listPermissions())

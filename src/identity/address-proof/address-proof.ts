@@ -10,7 +10,6 @@ import {
   findAddressProof,
   findMailLogin,
   type MailLoginUser,
-  type NewAddressProof,
   type ProofRefusal,
   type SignUpAddress,
   takeAddressProof,
@@ -67,21 +66,8 @@ export function findProofGoal(proof: AddressProof, browserId: string | undefined
   return { redirectUrl: proof.redirectUrl, next: proof.next }
 }
 
-/** Columns of a new proof that say where its request comes from, and the limits that it is counted against. */
-type OriginColumns =
-  | 'network'
-  | 'wideNetwork'
-  | 'browser'
-  | 'isKnownBrowser'
-  | 'redirectUrl'
-  | 'next'
-  | 'addressLimit'
-  | 'networkLimit'
-  | 'wideNetworkLimit'
-  | 'totalLimit'
-
 /** Parts of its request that a proof keeps, with their limits. A longer goal is not kept. */
-function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof, OriginColumns> {
+function describeOrigin({ address, browser }: ProofOrigin) {
   const networks = listNetworks(address)
   const isKept = (browser?.redirectUrl?.length ?? 0) + (browser?.next?.length ?? 0) <= GOAL_LIMIT
   return {

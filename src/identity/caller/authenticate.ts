@@ -12,6 +12,7 @@ import {
   findPortalCaller,
   findSessionCaller,
   type NarrowedRecord,
+  NO_SESSION,
   touchApiKey,
   touchSession,
 } from './caller.store.ts'
@@ -145,16 +146,13 @@ async function readPortalCaller(db: Database, hash: Buffer, now: Date): Promise<
   if (!found) return undefined
   const { portal, role, expiresAt, apiKeyId, userId, keyPatterns, account } = found
   const caller: Caller = {
+    ...NO_SESSION,
     userId,
-    sessionId: null,
     apiKeyId,
-    clientId: null,
-    accountId: null,
     ...bindHoldings(found, account),
     ceiling: intersectPatterns(keyPatterns, PORTAL_ROLES[role]),
     keyAccount: account,
     portal,
-    proof: null,
     expiresAt,
   }
   return { caller, userId, tokenChanges: [`v:${portal.id}`, `k:${apiKeyId}`], expiresAt }
@@ -167,15 +165,12 @@ async function readKeyCaller(db: Database, hash: Buffer, now: Date): Promise<Cac
   const isUseDue = found.lastUsedAt === null || found.lastUsedAt <= before
   if (isUseDue) await touchApiKey(db, { id: found.apiKeyId, before, now })
   const caller: Caller = {
+    ...NO_SESSION,
     userId: found.userId,
-    sessionId: null,
     apiKeyId: found.apiKeyId,
-    clientId: null,
-    accountId: null,
     ...(found.keyAccount === null ? pickHoldings(found) : bindHoldings(found, found.keyAccount)),
     ceiling: found.keyPatterns,
     keyAccount: found.keyAccount,
-    proof: null,
     ...describeNarrowing(found, () => null),
     expiresAt: found.expiresAt,
   }

@@ -12,6 +12,9 @@ export interface CallerRecord extends Holdings {
   userId: UserId
 }
 
+/** The members of a caller without a session. */
+export const NO_SESSION = { sessionId: null, clientId: null, accountId: null, proof: null }
+
 /** The account that proven sessions alone reach, and the patterns that the token lacks there. */
 export interface NarrowedRecord {
   account: AccountId

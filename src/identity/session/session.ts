@@ -95,6 +95,30 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
   return { token, kept: { tokenHash: hashToken(token), expiresAt: new Date(now.getTime() + REFRESH_LIFETIME_MS) } }
 }
 
+/** A session to open for a user. */
+interface OpenedSession {
+  userId: UserId
+  /** Those of the user, the longest membership first. */
+  accounts: readonly AccountName[]
+  origin: SessionOrigin
+  accountId?: AccountId | null
+  parent?: SessionRecord
+  /** The app that the session is for. Default: that of the parent. */
+  client?: SessionClient
+  /** A session that this one ends with, without copying how its user signed in. */
+  endsWith?: SessionId | null
+  /** The latest expiry of the session. */
+  endsAt?: Date
+  isRefreshable?: boolean
+  /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
+  amr?: readonly AuthMethod[]
+  /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
+  acr?: string
+  /** Time at which the user proved its identity. Default: that of the parent, else now. */
+  authTime?: Date
+  now: Date
+}
+
 /**
  * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
@@ -106,25 +130,12 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
 export async function issueSession(
   deps: SessionDeps,
   db: Database,
-  input: {
-    userId: UserId
-    origin: SessionOrigin
-    accountId?: AccountId | null
-    parent?: SessionRecord
-    client?: SessionClient
-    isRefreshable?: boolean
+  input: Omit<OpenedSession, 'accounts' | 'endsWith' | 'endsAt'> & {
     /** The hash that the password of this sign-in was checked against. */
     passwordHash?: string
     /** Start of a sign-in of several requests. */
     begunAt?: Date
     byConnection?: ProvenByConnection
-    /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
-    amr?: readonly AuthMethod[]
-    /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
-    acr?: string
-    /** Time at which the user proved its identity. Default: that of the parent, else now. */
-    authTime?: Date
-    now: Date
   },
 ): Promise<IssuedSession | undefined> {
   const { userId, passwordHash = null, begunAt = null, byConnection, ...rest } = input
@@ -143,32 +154,8 @@ export async function issueSession(
   return openLockedSession(deps, db, { ...rest, userId, accounts })
 }
 
-/**
- * The rest of `issueSession`, for a caller that has locked the user and found it active. `accounts` are those of the user,
- * the longest membership first. It is written with the last statement of the transaction.
- */
-export async function openLockedSession(
-  deps: SessionDeps,
-  db: Database,
-  input: {
-    userId: UserId
-    accounts: readonly AccountName[]
-    origin: SessionOrigin
-    accountId?: AccountId | null
-    parent?: SessionRecord
-    /** The app that the session is for. Default: that of the parent. */
-    client?: SessionClient
-    /** A session that this one ends with, without copying how its user signed in. */
-    endsWith?: SessionId | null
-    /** The latest expiry of the session. */
-    endsAt?: Date
-    isRefreshable?: boolean
-    amr?: readonly AuthMethod[]
-    acr?: string
-    authTime?: Date
-    now: Date
-  },
-): Promise<IssuedSession> {
+/** The rest of `issueSession`, for a caller that has locked the user and found it active. */
+export async function openLockedSession(deps: SessionDeps, db: Database, input: OpenedSession): Promise<IssuedSession> {
   const { userId, accounts, origin, parent, now } = input
   const account = accounts.find(({ id }) => id === input.accountId) ?? accounts[0] ?? null
   const latest = earlier(new Date(now.getTime() + SESSION_LIFETIME_MS), input.endsAt ?? LAST_INSTANT)
@@ -191,13 +178,7 @@ export async function openLockedSession(
 }
 
 /** The session's record of how and when the user signed in (docs/contract/sessions.md#how-a-user-signed-in). Pure. */
-function describeSignIn(input: {
-  amr?: readonly AuthMethod[]
-  acr?: string
-  authTime?: Date
-  parent?: SessionRecord
-  now: Date
-}): Pick<SessionRecord, 'amr' | 'acr' | 'authTime'> {
+function describeSignIn(input: OpenedSession): Pick<SessionRecord, 'amr' | 'acr' | 'authTime'> {
   const { parent, now } = input
   const amr = [...new Set<string>(input.amr ?? (parent ? [...parent.amr, 'sso'] : []))]
   return {

@@ -26,19 +26,12 @@ export interface UserAttempt {
   now: Date
 }
 
-const hashGroup = (address: string) => hashSubject('address', groupAddress(address))
-
-function keyOf({ email, address }: LoginAttempt): ThrottleKey {
-  return { emailHash: hashSubject('email', email), addressHash: hashGroup(address) }
-}
-
-function userKeyOf({ userId, address }: UserAttempt): ThrottleKey {
-  return { emailHash: hashSubject('user', userId), addressHash: hashGroup(address) }
-}
-
-function factorKeyOf({ userId, address }: UserAttempt): ThrottleKey {
-  return { emailHash: hashSubject('factor', userId), addressHash: hashGroup(address) }
-}
+const buildKey = (kind: 'email' | 'user' | 'factor', value: string, address: string): ThrottleKey => ({
+  emailHash: hashSubject(kind, value),
+  addressHash: hashSubject('address', groupAddress(address)),
+})
+const userKeyOf = ({ userId, address }: UserAttempt) => buildKey('user', userId, address)
+const factorKeyOf = ({ userId, address }: UserAttempt) => buildKey('factor', userId, address)
 
 /** Outcome of a counted attempt: it must wait, or its password is checked against that of the matching user, if any. */
 export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; key: ThrottleKey } & NamedUser)
@@ -48,9 +41,13 @@ export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; k
  * and counts nothing. Two round trips; a waiting attempt that already has its turn writes nothing.
  */
 export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<ChargedAttempt> {
-  const { email, now } = attempt
+  const { email, address, now } = attempt
   return inTransaction(db, async (tx) => {
-    const { key, states, credentials, hasFactor } = await lockAttempt(tx, { key: keyOf(attempt), email, now })
+    const { key, states, credentials, hasFactor } = await lockAttempt(tx, {
+      key: buildKey('email', email, address),
+      email,
+      now,
+    })
     const decision = decideAttempt(states, now)
     await writeThrottles(tx, key, decision.states)
     if (decision.kind === 'waits') return { kind: 'waits', until: decision.until }

@@ -114,7 +114,7 @@ export function toCredentials({ passwordHash, accessEndedAt, ...user }: Credenti
 }
 
 /** A new user, with the role of this name and those of these ids. */
-interface NewUser {
+export interface NewUser {
   id: UserId
   email: string
   emailVerifiedAt: Date | null

@@ -15,6 +15,7 @@ import {
   findUser,
   insertCheckedUser,
   insertUser,
+  type NewUser,
   type UserChange,
   type UserRecord,
   type UserWithRoles,
@@ -65,28 +66,11 @@ function toEmailConflict(error: unknown): unknown {
 export async function registerUser(
   deps: UserDeps,
   db: Database,
-  input: {
-    email: string
-    emailVerifiedAt?: Date | null
-    name?: string | null
-    avatarUrl?: string | null
-    passwordHash?: string | null
-    roles?: readonly RoleId[]
-    now: Date
-  },
+  input: Pick<NewUser, 'email' | 'now'> & Partial<Omit<NewUser, 'id' | 'roleName'>>,
 ): Promise<UserWithRoles> {
+  const nothing = { emailVerifiedAt: null, name: null, avatarUrl: null, passwordHash: null, roles: [] }
   try {
-    return await insertUser(db, {
-      id: deps.ids.next<'user'>(),
-      email: input.email,
-      emailVerifiedAt: input.emailVerifiedAt ?? null,
-      name: input.name ?? null,
-      avatarUrl: input.avatarUrl ?? null,
-      passwordHash: input.passwordHash ?? null,
-      roleName: MEMBER_ROLE,
-      roles: input.roles ?? [],
-      now: input.now,
-    })
+    return await insertUser(db, { ...nothing, ...input, id: deps.ids.next<'user'>(), roleName: MEMBER_ROLE })
   } catch (error) {
     throw toEmailConflict(error)
   }

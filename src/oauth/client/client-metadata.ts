@@ -12,7 +12,14 @@ import {
   type GrantType,
   insertClient,
 } from './client.store.ts'
-import { checkSettings, hasSecret, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
+import {
+  checkSettings,
+  DEFAULT_SETTINGS,
+  hasSecret,
+  NAME_LENGTH_LIMIT,
+  URI_LENGTH_LIMIT,
+  URIS_LIMIT,
+} from './client.ts'
 import { describeSecrets, hashClientSecret } from './client-secret.ts'
 
 /** The client as the provider reads it (RFC 7591 section 2); undefined when there is none. */
@@ -93,6 +100,7 @@ export async function registerDynamicClient(
   if (payload.token_endpoint_auth_method === 'private_key_jwt' && payload.jwks_uri !== undefined)
     throw invalidField('jwks_uri', 'registration', 'is set by an administrator; send the keys as jwks')
   const client: ClientRecord = {
+    ...DEFAULT_SETTINGS,
     id: id as ClientId,
     name: findName(payload, id),
     type: payload.token_endpoint_auth_method === 'none' ? 'public' : 'confidential',
@@ -102,15 +110,12 @@ export async function registerDynamicClient(
     // The library refuses any other one.
     grantTypes: [...(payload.grant_types ?? ['authorization_code'])] as GrantType[],
     scopes: String(payload.scope).split(' '),
-    publisher: null,
-    isFirstParty: false,
     backchannelLogoutUri: payload.backchannel_logout_uri ?? null,
     idTokenAlg: payload.id_token_signed_response_alg as SigningAlgorithm,
     isDpopBound: payload.dpop_bound_access_tokens === true,
     authMethod: payload.token_endpoint_auth_method === 'private_key_jwt' ? 'private_key_jwt' : 'client_secret_basic',
     // Unused keys are allowed: a client may have them for other providers.
     jwks: payload.token_endpoint_auth_method === 'private_key_jwt' ? ((payload.jwks ?? null) as never) : null,
-    jwksUri: null,
     isParRequired: payload.require_pushed_authorization_requests === true,
     registration: 'dynamic',
     // Its registration is unverified: a logo could imitate another app.

@@ -116,15 +116,8 @@ function givesPower(before: ClientSettings, after: ClientSettings): boolean {
   const isNarrowed = before.scopes.some((name) => !after.scopes.includes(name))
   const isUnbound = before.isDpopBound && !after.isDpopBound
   const isPushFree = before.isParRequired && !after.isParRequired
-  return (
-    before.isFirstParty ||
-    after.isFirstParty ||
-    isMoved ||
-    isNarrowed ||
-    isUnbound ||
-    isPushFree ||
-    isOther(before, after)
-  )
+  const isFirstParty = before.isFirstParty || after.isFirstParty
+  return isFirstParty || isMoved || isNarrowed || isUnbound || isPushFree || isOther(before, after)
 }
 
 /** Whether a change replaces the client's authentication, which allows acting as the client. Pure. */

@@ -121,27 +121,10 @@ async function report(
 }
 
 function toChange({ attempt, decision }: RecordedDelivery): DeliveryChange {
-  const { result } = attempt
-  return {
-    id: attempt.id,
-    target: attempt.target,
-    generation: attempt.generation,
-    user: attempt.user,
-    status: decision.status,
-    nextAttemptAt: decision.nextAttemptAt,
-    statusCode: 'statusCode' in result ? result.statusCode : null,
-    errorClass: decision.lastError,
-    durationMs: attempt.durationMs,
-    endedAt: attempt.endedAt,
-    attempt: attempt.attempt,
-    trigger: attempt.trigger,
-    worker: attempt.workerId,
-    startedAt: attempt.startedAt,
-    responseExcerpt: attempt.responseExcerpt,
-    responseHeaders: attempt.responseHeaders,
-    timings: attempt.timings,
-    remoteId: attempt.remoteId,
-  }
+  const { result, workerId: worker, remoteId } = attempt
+  const { status, nextAttemptAt, lastError: errorClass } = decision
+  const statusCode = 'statusCode' in result ? result.statusCode : null
+  return { ...attempt, worker, remoteId, status, nextAttemptAt, statusCode, errorClass }
 }
 
 function draftDeadLetter({ attempt, decision }: RecordedDelivery): EventDraft[] {

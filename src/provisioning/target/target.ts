@@ -95,20 +95,16 @@ export async function createTarget(
   db: Database,
   input: CreateTargetInput,
 ): Promise<{ target: TargetRecord; secret: string | null }> {
-  const { protocol, url, name, description, token, caller, now } = input
+  const { token, caller, ...settings } = input
   checkToken(input)
   checkBase(input)
   const id = deps.ids.next<'provisioning target'>()
   const secret = token === undefined ? createSecret(deps.random) : null
   const target = await insertTarget(db, {
+    ...settings,
     id,
-    protocol,
-    url,
-    name,
-    description,
     secretEncrypted: deps.keyring.seal(token ?? secret ?? '', targetSecretContextOf(id)),
     by: caller?.userId ?? null,
-    now,
     limit: TARGETS_LIMIT,
   })
   if (!target) throw new Problem('limit_reached', `There are ${TARGETS_LIMIT} targets, the most. Delete one first.`)

@@ -56,13 +56,8 @@ export interface AccountLimiterDeps {
 
 /** The limits that hold for an account. Pure. */
 function mergeLimits(defaults: AccountLimits, own: LimitOverrides): AccountLimits {
-  return {
-    webhooks: own.webhooks ?? defaults.webhooks,
-    subscriptions: own.subscriptions ?? defaults.subscriptions,
-    published_per_minute: own.published_per_minute ?? defaults.published_per_minute,
-    replays_per_minute: own.replays_per_minute ?? defaults.replays_per_minute,
-    ledger_retention_days: own.ledger_retention_days ?? defaults.ledger_retention_days,
-  }
+  const set = Object.entries(own).filter(([, value]) => value !== null)
+  return { ...defaults, ...Object.fromEntries(set) }
 }
 
 /** Builds the limits of accounts. */
