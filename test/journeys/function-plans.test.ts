@@ -134,7 +134,7 @@ const CALLS: Record<string, ReturnType<typeof sql>> = {
 const CHECKS: Record<string, (db: Database) => Promise<unknown>> = {
   'a session': (db) => findSessionCaller(db, { sessionId: ID as SessionId, userId: ID as UserId, now: NOW }),
   'a session of an administrator': (db) => findOwnedSession(db, { id: ID, now: NOW }),
-  'an API key': async (db) => findKeyCaller(db, keyHash, NOW),
+  'an API key': async (db) => findKeyCaller(db, { tokenHash: keyHash, now: NOW }),
   users: (db) => findUserCallers(db, [ID as UserId]),
   'a token of the provider': (db) => loadTokens(db, { models: ['AccessToken'], idHash: tokenHash, now: NOW }),
   'a browser at the provider': (db) =>

@@ -90,7 +90,7 @@ export async function renameAccount(
 ): Promise<RowChange<AccountRecord>> {
   checkShownName(input.name)
   const renamed = await renameIfDifferent(db, { ...withinScope(target), ...input })
-  if (renamed) return { row: renamed }
+  if (renamed) return { row: renamed, isChanged: true }
   return { row: await loadAccount(db, target), isChanged: false }
 }
 

@@ -142,7 +142,7 @@ async function authenticateByHash(
  * key (docs/contract/portal.md#sessions).
  */
 async function readPortalCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
-  const found = await findPortalCaller(db, hash, now)
+  const found = await findPortalCaller(db, { tokenHash: hash, now })
   if (!found) return undefined
   const { portal, role, expiresAt, apiKeyId, userId, keyPatterns, account } = found
   const caller: Caller = {
@@ -159,7 +159,7 @@ async function readPortalCaller(db: Database, hash: Buffer, now: Date): Promise<
 }
 
 async function readKeyCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
-  const found = await findKeyCaller(db, hash, now)
+  const found = await findKeyCaller(db, { tokenHash: hash, now })
   if (!found) return undefined
   const before = new Date(now.getTime() - LAST_USED_PRECISION_MS)
   const isUseDue = found.lastUsedAt === null || found.lastUsedAt <= before

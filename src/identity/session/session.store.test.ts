@@ -63,8 +63,11 @@ async function open(given: Partial<SessionRecord> = {}) {
 const isRevoked = async (id: SessionId) => (await findSession(db, { id }))?.revokedAt != null
 
 describe('a sign-in', () => {
-  const lock = (more: Parameters<typeof lockActiveUser>[2] = {}) =>
-    inTransaction(db, async (tx) => (await lockActiveUser(tx, user, more))?.accounts)
+  const lock = (more: Partial<Parameters<typeof lockActiveUser>[1]> = {}) =>
+    inTransaction(
+      db,
+      async (tx) => (await lockActiveUser(tx, { userId: user, passwordHash: null, begunAt: null, ...more }))?.accounts,
+    )
   const set = (assignment: string) =>
     database.pool.query(`update "user" set ${assignment} where document_id = $1`, [user])
 
@@ -86,8 +89,8 @@ describe('a sign-in', () => {
   test('holds its user, so that what ends access waits for it', async () => {
     const waited = await whileHeld(
       db,
-      (tx) => lockActiveUser(tx, user),
-      () => inTransaction(db, (tx) => lockActiveUser(tx, user)),
+      (tx) => lockActiveUser(tx, { userId: user, passwordHash: null, begunAt: null }),
+      () => inTransaction(db, (tx) => lockActiveUser(tx, { userId: user, passwordHash: null, begunAt: null })),
     )
     expect(waited).toEqual({ accounts: [], requiredConnection: null })
   })
@@ -109,18 +112,20 @@ describe('a session', () => {
 
   test('is described with its user alone, who is not deleted', async () => {
     const [{ session }] = [await open(), await open()]
-    const described = await findSessionDescription(db, user, session.id)
+    const described = await findSessionDescription(db, { userId: user, sessionId: session.id })
     const facts = { id: user, email: `${user}@b.test`, isEmailVerified: false }
     expect(described).toMatchObject({ user: facts, session, accounts: [] })
-    expect((await findSessionDescription(db, user, null))?.session).toBeUndefined()
-    expect(await findSessionDescription(db, other, session.id)).toMatchObject({
+    expect((await findSessionDescription(db, { userId: user, sessionId: null }))?.session).toBeUndefined()
+    expect(await findSessionDescription(db, { userId: other, sessionId: session.id })).toMatchObject({
       user: { id: other },
       session: undefined,
     })
     await database.pool.query('update "user" set email_verified_at = $2 where document_id = $1', [user, NOW])
-    expect((await findSessionDescription(db, user, session.id))?.user).toMatchObject({ isEmailVerified: true })
+    expect((await findSessionDescription(db, { userId: user, sessionId: session.id }))?.user).toMatchObject({
+      isEmailVerified: true,
+    })
     await database.pool.query('update "user" set deleted_at = $2 where document_id = $1', [user, NOW])
-    expect(await findSessionDescription(db, user, session.id)).toBeUndefined()
+    expect(await findSessionDescription(db, { userId: user, sessionId: session.id })).toBeUndefined()
   })
 
   test('ends by its refresh token for its user alone, with those opened from it', async () => {
@@ -192,7 +197,7 @@ test('the end of the access of a user ends its sessions, and those of apps and o
 })
 
 describe('a refresh token', () => {
-  const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockRefreshToken(tx, tokenHash, now))
+  const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockRefreshToken(tx, { tokenHash, now }))
 
   test('is found with its session, which lives until its end, its revocation, or that of its user', async () => {
     const [{ tokenHash, session }] = [await open({ expiresAt: at(9) }), await open()]
@@ -212,8 +217,8 @@ describe('a refresh token', () => {
   test('is spent alone, for a successor of its session', async () => {
     const [{ tokenHash, session }, beside] = [await open(), await open()]
     const [client, salt, hash] = [randomBytes(32), randomBytes(16), randomBytes(32)]
-    const successor = { salt, hash, expiresAt: at(5) }
-    await inTransaction(db, (tx) => spendRefreshToken(tx, { tokenHash, client, successor, session, now: at(1) }))
+    const successor = { successorSalt: salt, successorHash: hash, expiresAt: at(5), sessionId: session.id }
+    await inTransaction(db, (tx) => spendRefreshToken(tx, { tokenHash, client, ...successor, now: at(1) }))
     const used = { ...session, lastUsedAt: at(1) }
     expect(await find(tokenHash)).toMatchObject({
       ...{ spentAt: at(1), spentBy: client, successorSalt: salt, successorHash: hash, session: used },
@@ -228,7 +233,7 @@ describe('a refresh token', () => {
     const { tokenHash } = await open()
     const waited = await whileHeld(
       db,
-      (tx) => lockRefreshToken(tx, tokenHash, NOW),
+      (tx) => lockRefreshToken(tx, { tokenHash, now: NOW }),
       () => find(tokenHash),
     )
     expect(waited).toMatchObject({ isSessionLiving: true })

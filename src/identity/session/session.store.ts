@@ -120,7 +120,16 @@ export interface SigningIn {
   requiredConnection: ConnectionId | null
 }
 
-const lockSigningIn = statement<SigningIn, { userId: UserId; passwordHash: string | null; begunAt: Date | null }>(`
+/**
+ * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
+ * the longest membership first. A transaction that disables the user or changes the password waits for this one, and then
+ * revokes its session with the others. Undefined when the user is not active, `passwordHash` is given and no longer the
+ * user's, or its access was ended after `begunAt`, when the sign-in began.
+ */
+export const lockActiveUser = rowStatement<
+  SigningIn,
+  { userId: UserId; passwordHash: string | null; begunAt: Date | null }
+>(`
   with u as (
     select document_id, email from "user"
     where document_id = $userId and is_actived and deleted_at is null
@@ -129,21 +138,6 @@ const lockSigningIn = statement<SigningIn, { userId: UserId; passwordHash: strin
     for no key update
   )
   select open_accounts_of(u.document_id) as accounts, required_connection_of(u.document_id, u.email) as "requiredConnection" from u`)
-
-/**
- * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
- * the longest membership first. A transaction that disables the user or changes the password waits for this one, and then
- * revokes its session with the others. Undefined when the user is not active, `passwordHash` is given and no longer the
- * user's, or its access was ended after `begunAt`, when the sign-in began.
- */
-export async function lockActiveUser(
-  db: Database,
-  userId: UserId,
-  { passwordHash = null, begunAt = null }: { passwordHash?: string | null; begunAt?: Date | null } = {},
-): Promise<SigningIn | undefined> {
-  const [row] = await lockSigningIn(db, { userId, passwordHash, begunAt })
-  return row
-}
 
 /** The session with this id, in any state. */
 export const findSession = rowStatement<StoredSession, { id: SessionId }, SessionRecord>(
@@ -220,28 +214,23 @@ type DescriptionRow = Joined<StoredSession> & {
   accounts: AccountName[]
 }
 
-const selectDescription = statement<DescriptionRow, { userId: UserId; sessionId: SessionId | null }>(`
-  select u.document_id as "ownerId", u.email, u.name, u.avatar_url as "avatarUrl",
+/** A user with one of its sessions and its accounts that are not deleted, the longest membership first. */
+export const findSessionDescription = rowStatement<
+  DescriptionRow,
+  { userId: UserId; sessionId: SessionId | null },
+  SessionDescription
+>(
+  `select u.document_id as "ownerId", u.email, u.name, u.avatar_url as "avatarUrl",
     u.email_verified_at is not null as "isEmailVerified",
     ${OF_SESSION}, accounts_of(u.document_id) as accounts
   from "user" u left join session s on s.document_id = $sessionId and s."user" = u.document_id
-  where u.document_id = $userId and u.deleted_at is null`)
-
-/** A user with one of its sessions and its accounts that are not deleted, the longest membership first. */
-export async function findSessionDescription(
-  db: Database,
-  userId: UserId,
-  sessionId: SessionId | null,
-): Promise<SessionDescription | undefined> {
-  const [row] = await selectDescription(db, { userId, sessionId })
-  if (!row) return undefined
-  const { ownerId: id, email, name, avatarUrl, isEmailVerified, accounts, ...found } = row
-  return {
+  where u.document_id = $userId and u.deleted_at is null`,
+  ({ ownerId: id, email, name, avatarUrl, isEmailVerified, accounts, ...found }) => ({
     user: { id, email, name, avatarUrl, isEmailVerified },
     session: found.id === null ? undefined : toSessionRecord(found as StoredSession),
     accounts,
-  }
-}
+  }),
+)
 
 /** Deletes up to `limit` sessions that ended before `before` and have no child sessions. Returns their number. */
 export const deleteEndedSessions = deletionOfOld('session', {

@@ -143,7 +143,7 @@ export async function issueSession(
     const { account: accountId, endsAt, locked } = byConnection
     return openLockedSession(deps, db, { ...rest, userId, accountId, endsAt, accounts: [locked] })
   }
-  const found = await lockActiveUser(db, userId, { passwordHash, begunAt })
+  const found = await lockActiveUser(db, { userId, passwordHash, begunAt })
   if (!found) return undefined
   const { accounts, requiredConnection } = found
   if (byConnection) {
@@ -230,7 +230,7 @@ async function signOutEverywhere(
 
 /** Describes the caller: user, session, accounts and permissions. */
 export async function describeSession(db: Database, caller: Caller): Promise<SessionDescription> {
-  const found = await findSessionDescription(db, caller.userId, caller.sessionId)
+  const found = await findSessionDescription(db, caller)
   if (!found) throw notFound('user')
   return found
 }

@@ -2,6 +2,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
 import { buildCondition, type ListFilter } from '../../http/listing/filter.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, rowStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
@@ -196,6 +197,18 @@ export interface UserChange {
   now: Date
 }
 
+const changeColumns = columnChange<UserChange>('"user"', {
+  email: 'email = $email',
+  emailVerifiedAt: 'email_verified_at = $emailVerifiedAt',
+  name: 'name = $name',
+  avatarUrl: 'avatar_url = $avatarUrl',
+  passwordHash: 'password_hash = $passwordHash',
+  isActived: 'is_actived = $isActived',
+  // The row stays for those who refer to it, and no password opens it again.
+  deletedAt: 'deleted_at = $deletedAt, password_hash = null',
+  now: 'updated_at = $now',
+})
+
 /** Changes the columns of `change` at the end. `explain` finds the problem of an address that is taken. */
 export async function updateUser(
   db: Database,
@@ -203,22 +216,7 @@ export async function updateUser(
   change: UserChange,
   explain?: (error: unknown) => unknown,
 ): Promise<void> {
-  const { sql: text, parameters: values } = db
-    .updateTable('user')
-    .set({
-      ...(change.email !== undefined && { email: change.email }),
-      ...(change.emailVerifiedAt !== undefined && { email_verified_at: change.emailVerifiedAt }),
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.avatarUrl !== undefined && { avatar_url: change.avatarUrl }),
-      ...(change.passwordHash !== undefined && { password_hash: change.passwordHash }),
-      ...(change.isActived !== undefined && { is_actived: change.isActived }),
-      // The row stays for those who refer to it, and no password opens it again.
-      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt, password_hash: null }),
-      updated_at: change.now,
-    })
-    .where('document_id', '=', id)
-    .compile()
-  const parts = { name: text, text: `changed_user as (${text})`, values }
+  const parts = asPart('changed_user', changeColumns(id, change))
   const isInvalidating = change.isActived !== undefined || change.deletedAt !== undefined
   await writeAtEnd(db, { parts, ...(isInvalidating && { invalidations: `u:${id}` }), ...(explain && { explain }) })
 }

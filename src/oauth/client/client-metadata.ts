@@ -25,7 +25,7 @@ import { describeSecrets, hashClientSecret } from './client-secret.ts'
 /** The client as the provider reads it (RFC 7591 section 2); undefined when there is none. */
 export async function findClientMetadata(db: Database, id: string): Promise<AdapterPayload | undefined> {
   if (!isUuid(id)) return undefined
-  const found = await findClientWithSecrets(db, id)
+  const found = await findClientWithSecrets(db, { id })
   return found && toMetadata(found.client, describeSecrets(found.secrets))
 }
 

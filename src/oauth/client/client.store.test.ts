@@ -50,14 +50,14 @@ const rotate = (client: ClientId, overlapUntil: Date) =>
     await rotateClientSecret(tx, { client, ...secret, overlapUntil, now: NOW })
   })
 const endsOf = async (id: string) =>
-  (await findClientWithSecrets(db, id))?.secrets.map(({ expiresAt }) => expiresAt?.getTime() ?? null)
+  (await findClientWithSecrets(db, { id }))?.secrets.map(({ expiresAt }) => expiresAt?.getTime() ?? null)
 
 describe('a client beside others', () => {
   test('is found by its id, alone and with its secrets', async () => {
     for (const client of clients) {
       expect(await findClient(db, { id: client.id })).toEqual(client)
       const secrets = [{ hash: Buffer.from(client.id), expiresAt: null }]
-      expect(await findClientWithSecrets(db, client.id)).toEqual({ client, secrets })
+      expect(await findClientWithSecrets(db, { id: client.id })).toEqual({ client, secrets })
       expect(await write((tx) => lockClient(tx, client.id, NOW))).toEqual({ client, liveSecrets: 1 })
     }
   })
@@ -83,7 +83,7 @@ describe('a client beside others', () => {
     for (const { id } of clients)
       await write((tx) => keepLogo(tx, { client: id, mediaType: 'image/png', body: Buffer.from(id) }))
     await write((tx) => deleteClient(tx, second.id, NOW))
-    expect([await findClient(db, { id: second.id }), await findClientWithSecrets(db, second.id)]).toEqual([
+    expect([await findClient(db, { id: second.id }), await findClientWithSecrets(db, { id: second.id })]).toEqual([
       undefined,
       undefined,
     ])
@@ -127,7 +127,7 @@ describe('a client beside others', () => {
       (await findClient(db, { id }))?.logoHash,
       (await findLogo(db, { client: id }))?.body.toString(),
     ]
-    expect(await change({ logoUri }, 'one')).toMatchObject({ isChanged: true, client: { logoHash: 'one', logoUri } })
+    expect(await change({ logoUri }, 'one')).toMatchObject({ isChanged: true, row: { logoHash: 'one', logoUri } })
     expect(await stateOf()).toEqual(['one', 'one'])
     await change({ name: 'Renamed' })
     expect(await stateOf()).toEqual(['one', 'one'])

@@ -2,7 +2,7 @@ import type { Id } from '../../base/id.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, isNull, rowStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, isNull, rowStatement } from '../../postgres/statement/statement.ts'
 import { type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
 
 export type ClientId = Id<'oauth client'>
@@ -90,26 +90,24 @@ export async function lockClient(
   return { client: toClientRecord(stored), liveSecrets }
 }
 
-const selectWithSecrets = statement<StoredClient & { hashes: string[]; expiries: (Date | null)[] }, { id: string }>(`
-  select ${client.members('c')}, s.hashes, s.expiries from oauth_client c
+/** The client with this id and the hashes of its secrets. */
+export const findClientWithSecrets = rowStatement<
+  StoredClient & { hashes: string[]; expiries: (Date | null)[] },
+  { id: string },
+  { client: ClientRecord; secrets: ClientSecret[] }
+>(
+  `select ${client.members('c')}, s.hashes, s.expiries from oauth_client c
   cross join lateral (
     select coalesce(array_agg(encode(secret_hash, 'hex') order by created_at, document_id), '{}') as hashes,
       coalesce(array_agg(expires_at order by created_at, document_id), '{}') as expiries
     from oauth_client_secret where client = c.document_id
   ) s
-  where c.document_id = $id and c.deleted_at is null`)
-
-/** The client with this id and the hashes of its secrets. */
-export async function findClientWithSecrets(
-  db: Database,
-  id: string,
-): Promise<{ client: ClientRecord; secrets: ClientSecret[] } | undefined> {
-  const [row] = await selectWithSecrets(db, { id })
-  if (!row) return undefined
-  const { hashes, expiries, ...stored } = row
-  const secrets = hashes.map((hash, index) => ({ hash: Buffer.from(hash, 'hex'), expiresAt: expiries[index] ?? null }))
-  return { client: toClientRecord(stored), secrets }
-}
+  where c.document_id = $id and c.deleted_at is null`,
+  ({ hashes, expiries, ...stored }) => ({
+    client: toClientRecord(stored),
+    secrets: hashes.map((hash, index) => ({ hash: Buffer.from(hash, 'hex'), expiresAt: expiries[index] ?? null })),
+  }),
+)
 
 /** The placeholders of a client: its fields, those of its proof as JSON. */
 type ClientParams = Omit<ClientRecord, keyof ClientProof> & { proof: string }

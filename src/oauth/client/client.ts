@@ -184,7 +184,7 @@ export async function changeClient(
   await updateClient(db, changed)
   if (logo) await keepLogo(db, { client: changed.id, ...logo })
   else if (isLogoGiven) await removeLogo(db, { client: changed.id })
-  return { row: changed, before }
+  return { row: changed, before, isChanged: true }
 }
 
 /**

@@ -139,7 +139,7 @@ test('a delivery of a target that was removed or rests is not replayed', async (
   await using t = await openTargets()
   const id = await t.ledger.addTarget()
   const [delivery] = await t.ledger.queueNewUsers(id, 1)
-  const isActive = async () => (await lockForReplay(t.db, delivery!))?.facts.isTargetActive
+  const isActive = async () => (await lockForReplay(t.db, { id: delivery! }))?.facts.isTargetActive
   expect(await isActive()).toBe(true)
   await t.change(id, { is_actived: false })
   expect(await isActive()).toBe(false)

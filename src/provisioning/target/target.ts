@@ -140,7 +140,7 @@ export async function changeTarget(
   }
   if (Object.keys(change).length === 0) return { row: target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, change, { by: caller.userId, now })
-  return { row: changed, before: target }
+  return { row: changed, before: target, isChanged: true }
 }
 
 /** The columns of an update that differ. */
@@ -164,7 +164,7 @@ export async function setTargetActive(
   const target = await loadTarget(db, id, { lock: true })
   if (target.isActived === isActived) return { row: target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, { isActived }, { by: caller.userId, now })
-  return { row: changed, before: target }
+  return { row: changed, before: target, isChanged: true }
 }
 
 /** Replaces the secret at once, also for waiting deliveries. Throws 404, and 409 for a target that has a token. */

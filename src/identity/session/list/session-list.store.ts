@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { selectRecord } from '../../../postgres/statement/record.ts'
-import { closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import { OF_SESSION, type SessionRecord, type StoredSession, session, toSessionRecord } from '../session.store.ts'
@@ -37,24 +37,18 @@ function splitHoldings({ holdings, ...stored }: StoredSession & { holdings: Hold
   return { session: toSessionRecord(stored), holdings }
 }
 
-const lockOwned = statement<StoredSession & { holdings: Holdings; tree: SessionId[] }, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HOLDINGS}, lock_session_tree(s.document_id) as tree ${OWNED}`,
-)
-
 /**
  * `findOwnedSession`, with the unrevoked sessions of its tree, locked until the transaction ends: itself and those opened
  * from it. It is not among them when it ended in the meantime.
  */
-export async function lockOwnedSession(
-  db: Database,
-  id: string,
-  now: Date,
-): Promise<(OwnedSession & { tree: SessionId[] }) | undefined> {
-  const [row] = await lockOwned(db, { id, now })
-  if (!row) return undefined
-  const { tree, ...owned } = row
-  return { ...splitHoldings(owned), tree }
-}
+export const lockOwnedSession = rowStatement<
+  StoredSession & { holdings: Holdings; tree: SessionId[] },
+  { id: string; now: Date },
+  OwnedSession & { tree: SessionId[] }
+>(`select ${OF_SESSION}, ${HOLDINGS}, lock_session_tree(s.document_id) as tree ${OWNED}`, ({ tree, ...owned }) => ({
+  ...splitHoldings(owned),
+  tree,
+}))
 
 const endLocked = closingStatement<{ ids: readonly SessionId[]; now: Date }>(
   'ended_tree as (update session set revoked_at = $now, updated_at = $now where document_id = any($ids))',

@@ -2,13 +2,7 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import {
-  changeStatement,
-  closingStatement,
-  isAfter,
-  rowStatement,
-  statement,
-} from '../../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, isAfter, rowStatement } from '../../../postgres/statement/statement.ts'
 import { mailRoomOf } from '../../mail/mail-room.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
@@ -79,8 +73,9 @@ export interface OwnUser extends UserWithRoles {
 
 type OwnRow = UserWithRoles & Omit<OpenEmailChange, 'newEmail'> & { newEmail: string | null }
 
-const selectOwn = statement<OwnRow, { id: string; now: Date }>(`
-  select ${OF_USER}, ${rolesOfUser('document_id')} as roles, c.new_email as "newEmail",
+/** The user with this id, not deleted, with its open change of the address. */
+export const findOwnUser = rowStatement<OwnRow, { id: UserId; now: Date }, OwnUser>(
+  `select ${OF_USER}, ${rolesOfUser('document_id')} as roles, c.new_email as "newEmail",
     c.new_token_hash is null as "isNewConfirmed", c.old_token_hash is null as "isOldConfirmed",
     c.created_at as "askedAt", c.expires_at as "validUntil"
   from "user" u
@@ -89,16 +84,12 @@ const selectOwn = statement<OwnRow, { id: string; now: Date }>(`
     where x."user" = u.document_id and x.ended_at is null and ${isAfter('x.expires_at', '$now')}
       and email_key(x.old_email) = email_key(u.email)
     order by x.created_at desc limit 1) c on true
-  where u.document_id = $id and u.deleted_at is null`)
-
-/** The user with this id, not deleted, with its open change of the address. */
-export async function findOwnUser(db: Database, id: UserId, now: Date): Promise<OwnUser | undefined> {
-  const [row] = await selectOwn(db, { id, now })
-  if (!row) return undefined
-  const { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil, ...user } = row
-  if (newEmail === null) return { ...user, emailChange: null }
-  return { ...user, emailChange: { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil } }
-}
+  where u.document_id = $id and u.deleted_at is null`,
+  ({ newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil, ...user }) => ({
+    ...user,
+    emailChange: newEmail === null ? null : { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil },
+  }),
+)
 
 /** A change that one of its links confirms, behind the lock of its user. */
 export interface ConfirmedEmailChange {

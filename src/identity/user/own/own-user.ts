@@ -18,7 +18,7 @@ export function readOwnSession({ sessionId, clientId }: Pick<Caller, 'sessionId'
 
 /** The user of the caller with its open change of the address. Throws 404. */
 export async function loadOwnUser(db: Database, { caller, now }: { caller: Caller; now: Date }): Promise<OwnUser> {
-  const user = await findOwnUser(db, caller.userId, now)
+  const user = await findOwnUser(db, { id: caller.userId, now })
   if (!user) throw notFound('user')
   return user
 }
