@@ -22,7 +22,6 @@ import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
 import type { EngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
 import type { TokenIssuer } from '../../oauth/exchange/token-issuer.ts'
 import type { HookKeys } from '../../oauth/hook/hook-signature.ts'
-import { findApiResource } from '../../oauth/provider/provider-source.ts'
 import type { HealthDeps } from '../../operations/health/health.ts'
 import type { ServiceFacts } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
@@ -34,16 +33,12 @@ import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
 import type { TestEventDeps } from '../../realtime/test-event.routes.ts'
 import type { PullDeps } from '../../webhook/pull/pull.ts'
 
-/** Dependencies of decisions about what apps may do. */
-export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
-  ids,
-  random,
-  apiResource: () => findApiResource(pages.baseUrl()),
-})
-
 /** The parts that features are built from, created once by the app. */
 export interface FeatureParts {
   ids: IdMaker
+  baseUrl: () => string
+  /** BRAND_NAME, for mails and authenticator apps. */
+  serviceName: string
   random: Random
   keyring: Keyring
   passwords: PasswordHashing
@@ -96,22 +91,35 @@ export interface Feature {
   mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
 }
 
-/** Declares a feature: `build` picks its dependencies, `perform` is its own path from a request to the answer. */
+/** The members of `Deps` that no part has under their name. */
+type Lacking<Deps> = {
+  [Name in keyof Deps as FeatureParts extends Pick<Deps, Name> ? never : Name]: Deps[Name]
+}
+
+type Perform<Deps> = MountedFeature<Deps>['perform']
+type Build<Deps> = (parts: FeatureParts) => Lacking<Deps> & Partial<Deps>
+
+/**
+ * Declares a feature. Its dependencies are the parts of their names, and what `build` adds; `perform` is its own path from a
+ * checked request to the answer.
+ */
 export function feature<Deps>(
   routes: Routes<Deps>,
-  build: (parts: FeatureParts) => Deps,
-  perform?: MountedFeature<Deps>['perform'],
+  ...[build, perform]: keyof Lacking<Deps> extends never
+    ? [build?: Build<Deps>, perform?: Perform<Deps>]
+    : [build: Build<Deps>, perform?: Perform<Deps>]
 ): Feature {
+  const complete = (parts: FeatureParts) => ({ ...parts, ...build?.(parts) }) as Deps
   return {
     routes,
     mount: (server, pipeline, parts) => {
       const built = new WeakMap<object, Deps>()
       const depsIn = (own: object) => {
-        const deps = built.get(own) ?? build({ ...parts, ...own })
+        const deps = built.get(own) ?? complete({ ...parts, ...own })
         built.set(own, deps)
         return deps
       }
-      mountRoutes(server, pipeline, { routes, deps: build(parts), depsIn, ...(perform && { perform }) })
+      mountRoutes(server, pipeline, { routes, deps: complete(parts), depsIn, ...(perform && { perform }) })
     },
   }
 }
