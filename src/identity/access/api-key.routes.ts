@@ -37,10 +37,7 @@ const apiKey = defineRow(
   },
 )
 
-/**
- * API keys (docs/contract/identity.md#api-keys). A user's session needs no permission for the user's own keys; the
- * permission of a route opens the keys of all users.
- */
+/** API keys (docs/contract/identity.md#api-keys): by a session the user's own, by a permission those of all users. */
 export const apiKeyRoutes: Routes<ApiKeyDeps> = [
   apiKey.create(
     {

@@ -156,10 +156,7 @@ export function listHeldPatterns(caller: CallerHoldings, account: AccountId): st
   return [...new Set(held.membershipPatterns.flatMap(({ patterns }) => patterns))]
 }
 
-/**
- * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds only in its
- * accounts: it is then limited to them.
- */
+/** The first of `patterns` that a key of `caller` cannot hold. It may hold one of accounts only, limited to them. */
 export function findUnheldKeyPattern(caller: CallerHoldings, patterns: readonly string[]): string | undefined {
   const { ceiling } = caller
   const ofMemberships = caller.membershipPatterns.flatMap(({ patterns }) => patterns)

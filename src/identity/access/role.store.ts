@@ -182,10 +182,7 @@ const changePatterns = closingStatement<PatternChange>(PATTERN_CHANGE)
 /** Replaces the patterns of a role. */
 export const replacePatterns = changeStatement<PatternChange>(`with ${PATTERN_CHANGE} select`)
 
-/**
- * Changes the columns of `change`, with the last statement of the transaction; `patterns` replaces all patterns. `explain`
- * finds the problem of a violated `role_name_key`: the name is taken.
- */
+/** Changes the columns of `change`; `patterns` replaces all. `explain` finds the problem of a name that is taken. */
 export async function updateRole(
   db: Database,
   id: RoleId,

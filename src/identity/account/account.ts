@@ -123,10 +123,7 @@ interface MemberChange {
   now: Date
 }
 
-/**
- * Adds a user to an account, with roles. Throws 404 for an unknown account, 422 for an unknown user or role, 403 for a
- * membership beyond the caller's permissions there, 409 for an existing member.
- */
+/** Adds a user to an account. Throws 404, 422 for an unknown user or role, 403 beyond the caller's permissions, 409. */
 export async function addMember(
   deps: Pick<AccountDeps, 'ids'> & JoinDeps,
   db: Database,

@@ -162,10 +162,7 @@ export function findMailLoginOf(
   return findMailLogin(db, { loginHash: hashProofToken(login), now })
 }
 
-/**
- * Locks an open sign-in by mail behind its user, by the token of its link or by the id that its client holds. By the id it
- * counts an attempt, which `attempts` includes.
- */
+/** Locks a sign-in by mail behind its user, by its link or by the id of its client, which counts an attempt. */
 export function lockMailLogin(
   db: Database,
   by: { kind: 'link'; token: string } | { kind: 'code'; login: string },

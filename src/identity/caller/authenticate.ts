@@ -137,10 +137,7 @@ async function authenticateByHash(
   return cache.read(`h:${hash.toString('base64')}`, () => readCaller(db, hash, now), now)
 }
 
-/**
- * The caller of a portal session: the API key that made it, within its account, the patterns of its role and those of the
- * key (docs/contract/portal.md#sessions).
- */
+/** The caller of a portal session: its API key, in its account, by role (docs/contract/portal.md#sessions). */
 async function readPortalCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
   const found = await findPortalCaller(db, { tokenHash: hash, now })
   if (!found) return undefined

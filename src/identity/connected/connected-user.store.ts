@@ -59,10 +59,7 @@ export async function endClosedAccess(
   await endClosed(db, { id, domain, spared: spared.userId, sparedSession: spared.sessionId, now })
 }
 
-/**
- * Opens the account of a locked connection to the unproven sessions of its members, with the next statement of the
- * transaction: the connection closes no ways any more.
- */
+/** Opens the account of a connection, which closes no ways any more, to the unproven sessions of its members. */
 export const endNarrowing = aheadStatement<{ id: ConnectionId }>('select from end_narrowing($id)')
 
 /**

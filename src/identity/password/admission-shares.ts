@@ -35,10 +35,7 @@ const FAIR_POINTS = { single: 8, middle: 16, wide: 32 }
 /** Maximum number of networks whose points a process stores. */
 const NETWORKS_LIMIT = 30_000
 
-/**
- * Lead in points at which a waiting request of another network loses its place: more than one attempt, so that a
- * network's first attempt is safe from the next network's.
- */
+/** Lead in points at which a waiting request of another network loses its place: more than one attempt. */
 const LEAD_POINTS = 1.5
 
 interface Points {

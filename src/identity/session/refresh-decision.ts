@@ -14,10 +14,7 @@ export interface PresentedToken {
   isSessionLiving: boolean
 }
 
-/**
- * `rotate`: spend it and issue its successor. `repeat`: issue the same successor once more. `reused`: revoke the session
- * tree. The others are refused and change nothing.
- */
+/** `rotate`: spend it, and issue its successor. `repeat`: issue that once more. `reused`: revoke the session tree. */
 export type RefreshDecision = 'rotate' | 'repeat' | 'reused' | 'expired' | 'session_ended'
 
 /** Decides on a presented refresh token (docs/contract/sessions.md#refresh-tokens). Pure. */
@@ -39,10 +36,7 @@ export function hashClient({ address, userAgent }: { address: string | null; use
     .digest()
 }
 
-/**
- * The successor of a refresh token: `sbr_` and 32 bytes. It is not stored: the same token, salt and key give it again, and
- * the database alone does not. Pure.
- */
+/** The successor of a refresh token, which is not stored: the same token, salt and key give it again. Pure. */
 export function deriveSuccessor(token: string, salt: Buffer, key: Buffer): string {
   return `sbr_${createHmac('sha256', key).update(salt).update(token).digest('base64url')}`
 }

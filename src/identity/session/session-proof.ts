@@ -7,10 +7,7 @@ import { lockSession, lowerUserSessions, setSessionProof } from './session-proof
 
 export { lockUser } from './session-proof.store.ts'
 
-/**
- * Records that the user of a session proved a second factor by `methods` now (docs/contract/second-factor.md#step-up).
- * Throws 401 when the session was revoked in the meantime.
- */
+/** Records the proof of a second factor (docs/contract/second-factor.md#step-up). Throws 401 for an ended session. */
 export async function raiseSession(
   db: Database,
   input: { sessionId: SessionId; methods: readonly AuthMethod[]; now: Date },

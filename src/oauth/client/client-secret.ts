@@ -13,10 +13,7 @@ export function hashClientSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer')
 }
 
-/**
- * The secrets of a client in the provider's field for the secret: a list of `<hash>.<expiry>`, the expiry in
- * milliseconds or empty. This text does not authenticate.
- */
+/** The secrets of a client in the provider's field: a list of `<hash>.<expiry>`, in milliseconds or empty. */
 export function describeSecrets(secrets: readonly ClientSecret[]): string {
   const parts = secrets.map(({ hash, expiresAt }) => `${hash.toString('base64url')}.${expiresAt?.getTime() ?? ''}`)
   return parts.length > 0 ? parts.join(',') : 'none'

@@ -47,10 +47,7 @@ export async function findSecrets(
   }))
 }
 
-/**
- * Deletes a valid secret of a client; undefined when there is none with this id. The deletion locks the row: the
- * second of two concurrent ones finds nothing. A trigger drops the client from caches.
- */
+/** Deletes a valid secret of a client: the second of two concurrent deletions finds nothing behind the lock. */
 export const removeSecret = rowStatement<ListedSecret, { client: string; secret: string; now: Date }>(`
   delete from oauth_client_secret s
   where s.document_id = $secret and s.client = $client and (s.expires_at is null or s.expires_at > $now)

@@ -186,10 +186,7 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
   }
 }
 
-/**
- * Start of the session of a managed engine's token, in seconds since 1970: its latest sign-in, which the engine writes
- * to `amr`. Undefined if the claims lack it. Pure.
- */
+/** Start of the session of a managed engine's token, in seconds since 1970: its latest sign-in, of `amr`. Pure. */
 export function readBeginning(claims: Readonly<Record<string, unknown>>): number | undefined {
   const amr = readClaim(claims, 'amr')
   const times = (Array.isArray(amr) ? amr.slice(0, AMR_LIMIT) : []).map(

@@ -53,10 +53,7 @@ export interface RefusedExchange {
   userId: UserId | null
 }
 
-/**
- * Verifies an access token, and checks its session at a managed engine. Runs outside any transaction. Throws 503
- * `dependency_unavailable` when that engine does not answer.
- */
+/** Verifies an access token, also at a managed engine, outside any transaction. Throws 503 `dependency_unavailable`. */
 export async function presentToken(
   { tokenIssuers }: Pick<ExchangeDeps, 'tokenIssuers'>,
   text: string,

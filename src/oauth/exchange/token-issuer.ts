@@ -3,10 +3,7 @@ import type { IssuerKeys } from '../signing-key/issuer-keys.ts'
 /** Answer of an issuer about the user of one of its tokens. */
 export type OnlineAnswer = { isLiving: true } | { isLiving: false; reason: string }
 
-/**
- * An issuer whose access tokens are exchanged (docs/contract/oauth-exchange.md#exchange). The service has one: its own
- * provider, or the managed engine.
- */
+/** An issuer of exchanged tokens (docs/contract/oauth-exchange.md#exchange): the own provider, or the engine. */
 export interface TokenIssuer {
   /** Whether it is the service's own provider. Its subjects are the ids of users; those of another engine are its own. */
   isOwn: boolean

@@ -13,10 +13,7 @@ export interface ClientUsage {
   lastUsedAt: Date | null
 }
 
-/**
- * The use of these clients, in their order. Omits deleted ones. Each client is looked up by its key, and so is what it
- * has: `offset 0` keeps it so.
- */
+/** The use of these clients, in their order, without deleted ones. `offset 0` looks each up by its key. */
 export const readClientUsage = statement<ClientUsage, { ids: readonly string[] }>(`
   select c.document_id as client, g.consents, greatest(u.used_at, s.used_at) as "lastUsedAt"
   from (select id, min(place) as place from unnest($ids::uuid[]) with ordinality as x (id, place) group by id) x

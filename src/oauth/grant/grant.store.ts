@@ -62,10 +62,7 @@ export const widenGrant = soleRowStatement<GrantRecord, WrittenGrant>(`
     refused_scopes = excluded.refused_scopes, updated_at = excluded.updated_at
   returning ${grant.members('g')}`)
 
-/**
- * Locks the user and the first-party client of a grant without a question until the transaction ends. False when the
- * user is inactive, or the client is deleted or no longer first-party.
- */
+/** Locks user and client of a grant without a question. False for an inactive user, or no first-party client. */
 export const lockSilentGrant = soleRowStatement<
   { mayGrant: boolean | null },
   Pick<GrantRecord, 'userId' | 'clientId'>,

@@ -98,10 +98,7 @@ export interface DeliveryReplayFacts {
   isReplayWaiting: boolean
 }
 
-/**
- * A delivery, locked with its stream until the transaction ends, and the facts for its replay: both rows are read behind
- * the lock.
- */
+/** A delivery, locked with its stream until the transaction ends, and the facts for its replay behind the lock. */
 export const lockForReplay = rowStatement<
   DeliveryRecord & DeliveryReplayFacts,
   { id: string },

@@ -4,10 +4,7 @@ import { soleRowStatement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from '../target/target.store.ts'
 import type { FoundUser } from './scim-user.ts'
 
-/**
- * By the service's `externalId`: another existing user, or one with open deliveries. By the id of the service: another
- * user with this id, as learned at the current URL.
- */
+/** Whether the user of this `externalId` is another one, or one with open deliveries, or this id is of another user. */
 const selectHeld = soleRowStatement<
   { isHeld: boolean },
   { target: TargetId; user: UserId; remoteId: string; externalId: string | null },

@@ -108,10 +108,7 @@ export async function changeLockedTarget(
   return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }
 
-/**
- * The stale secrets of targets, as `reencryptSecrets` reads them. Encrypted secrets that do not begin with `prefix`,
- * in the order of ids, after `after`; locked until the transaction ends.
- */
+/** The stale secrets of targets after `after`, by their ids, for `reencryptSecrets`; locked. */
 export const listStaleTargetSecrets = statement<
   { id: TargetId; secretEncrypted: string },
   { prefix: string; after: string | null; limit: number }

@@ -86,10 +86,7 @@ function checkTokenOfUrl(target: TargetRecord, { url, token }: Pick<ChangeTarget
     throw invalidField('token', 'required', 'is required with a URL of another host: the stored one is not sent there')
 }
 
-/**
- * Creates an active target whose URL was checked. Its secret is in this answer only; one that speaks SCIM has a token
- * instead. Throws a 422 on `token`, and 409 `limit_reached`.
- */
+/** Creates an active target, whose secret is in this answer only. Throws a 422 on `token`, and 409 `limit_reached`. */
 export async function createTarget(
   deps: TargetDeps,
   db: Database,

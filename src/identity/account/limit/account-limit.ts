@@ -27,10 +27,7 @@ type RateName = 'published_per_minute' | 'replays_per_minute'
 export interface Room {
   /** Throws 409 `limit_reached` when so many more rows exceed the limit. Fewer rows always fit. */
   check(name: CountName, growth: number): void
-  /**
-   * Checks behind its lock that the growing row still belongs to this account: it may have moved while this request
-   * waited for the lock. Throws 409 `conflict`.
-   */
+  /** Checks behind its lock that the growing row has not moved to another account. Throws 409 `conflict`. */
   checkOwner(owner: AccountId | null): void
 }
 
@@ -38,10 +35,7 @@ export interface Room {
 export interface AccountLimiter {
   /** Locks the account until the transaction ends. Undefined when there is none. */
   lockRoom(db: Database, owner: RoomOwner): Promise<Room | undefined>
-  /**
-   * Counts an action for each entry of `accounts`, all or nothing. Throws 429 `rate_limited`. Costs no round trip where
-   * the limits of the account are in memory.
-   */
+  /** Counts an action for each of `accounts`, all or nothing, mostly without a round trip. Throws 429. */
   take(db: Database, name: RateName, accounts: readonly (AccountId | null)[]): Promise<void>
 }
 

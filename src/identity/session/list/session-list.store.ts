@@ -37,10 +37,7 @@ function splitHoldings({ holdings, ...stored }: StoredSession & { holdings: Hold
   return { session: toSessionRecord(stored), holdings }
 }
 
-/**
- * `findOwnedSession`, with the unrevoked sessions of its tree, locked until the transaction ends: itself and those opened
- * from it. It is not among them when it ended in the meantime.
- */
+/** `findOwnedSession`, with the unrevoked sessions of its tree, locked: itself, unless it ended, and its children. */
 export const lockOwnedSession = rowStatement<
   StoredSession & { holdings: Holdings; tree: SessionId[] },
   { id: string; now: Date },

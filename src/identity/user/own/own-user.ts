@@ -23,10 +23,7 @@ export async function loadOwnUser(db: Database, { caller, now }: { caller: Calle
   return user
 }
 
-/**
- * Changes the name of the caller (docs/contract/identity.md#own-profile). Returns the user before, and after unless it
- * is equal. Throws 409 for an API key, 422 for an unsafe name.
- */
+/** Changes the name of the caller (docs/contract/identity.md#own-profile). Throws 409 for an API key, 422. */
 export async function changeOwnName(
   db: Database,
   { caller, name, now }: { caller: Caller; name: string | null; now: Date },

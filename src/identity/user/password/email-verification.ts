@@ -17,10 +17,7 @@ import { LINKS_LIMIT, LINKS_WINDOW_MS, type LinkDeps, type LinkResult } from './
 /** Lifetime of a verification link. */
 export const VERIFICATION_LIFETIME_MS = 24 * 3_600_000
 
-/**
- * Sends a verification link to the address of a user (docs/contract/sessions.md#verification-of-an-address), in the
- * caller's transaction. Throws 503 when no mail can be sent.
- */
+/** Sends a verification link (docs/contract/sessions.md#verification-of-an-address). Throws 503 without a mailer. */
 export async function requestVerification(
   deps: LinkDeps,
   tx: Database,

@@ -71,10 +71,7 @@ export async function requestReset(
 /** Links that no limit counts: the operator of the machine asks for them. */
 const NO_LIMIT = 2 ** 31 - 1
 
-/**
- * Makes a reset link for a user without a mail, for `signalbox user reset-link`, in the caller's transaction. Returns
- * its URL; undefined for a user who is disabled or deleted.
- */
+/** Makes a reset link without a mail, for `signalbox user reset-link`. Undefined for a disabled or deleted user. */
 export async function makeResetLink(
   { random, baseUrl }: Pick<LinkDeps, 'random' | 'baseUrl'>,
   tx: Database,

@@ -85,10 +85,7 @@ interface PresentedProof {
   now: Date
 }
 
-/**
- * The user of a token. Undefined when it is unknown, used or expired, or the user has another address now. A token is
- * valid while its address is still that of the active user.
- */
+/** The user of a token. Undefined when it is unknown, used or expired, or the user has another address now. */
 export const findProvenUser = rowStatement<ProvenUser, PresentedProof>(`
   select t."user" as "userId", u.email, u.name from proof_token t
   cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
