@@ -90,7 +90,7 @@ function addResetLinkCommand(user: Command): void {
 /** Finds the id of a user that is named by its id or its address. Throws a `FatalError`. */
 export async function findUserId(db: Database, named: string) {
   const { findUserOfAddress, loadUser } = await import('../../identity/user/user.ts')
-  const found = isUuid(named) ? await loadUser(db, named) : await findUserOfAddress(db, named)
+  const found = isUuid(named) ? await loadUser(db, named) : await findUserOfAddress(db, { email: named })
   if (!found) throw new FatalError(`There is no user ${named}.`)
   return found.id
 }
