@@ -7,7 +7,7 @@ import type { PageDeps } from '../frame/page-route.ts'
 import { buildSignInUrl } from '../frame/page-url.ts'
 import { renderText } from '../frame/text.ts'
 import { renderNewPassword } from '../password/password-page.ts'
-import { SHOW_PASSWORD } from '../password/password-script.ts'
+import { SHOW_PASSWORD } from '../script/page-script.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'listProviders'>

@@ -8,7 +8,7 @@ import { renderNavigation } from '../frame/navigation.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { renderText } from '../frame/text.ts'
-import { CHOOSE_PICTURE } from './picture-script.ts'
+import { CHOOSE_PICTURE } from '../script/page-script.ts'
 
 /** The page on which a user changes its own name and address, and deletes itself. */
 export const PROFILE = '/auth/profile'

@@ -5,7 +5,7 @@ import type { TextKey, Texts } from '../../../base/language/texts.ts'
 import type { Problem } from '../../../http/problem/problem.ts'
 import type { ProblemPage } from '../../../http/problem/problem-answer.ts'
 import type { Brand } from '../brand/brand.ts'
-import { CLEAN_ADDRESS } from './clean-address.ts'
+import { CLEAN_ADDRESS } from '../script/page-script.ts'
 import { findErrorMessage } from './error-message.ts'
 import { buildPage } from './page.ts'
 

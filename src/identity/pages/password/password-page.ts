@@ -14,7 +14,7 @@ import { renderNavigation } from '../frame/navigation.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { renderText } from '../frame/text.ts'
-import { SHOW_PASSWORD } from './password-script.ts'
+import { SHOW_PASSWORD } from '../script/page-script.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
 type Page = Omit<PageParts, 'brand'>

@@ -4,14 +4,14 @@ import type { Passkey } from '../../sign-in/passkey/passkey.store.ts'
 import type { FactorCount } from '../../sign-in/second-factor/second-factor.store.ts'
 import type { EnrolledTotp } from '../../sign-in/second-factor/totp-factor.ts'
 import { describeAge } from '../frame/age.ts'
-import { COPY_SCRIPT } from '../frame/copy-script.ts'
 import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import { renderNavigation } from '../frame/navigation.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { renderQrCode } from '../frame/qr-code.ts'
 import { renderText } from '../frame/text.ts'
-import { PASSKEY_SCRIPT, renderPasskeyForm } from '../sign-in/passkey-form.ts'
+import { COPY, PASSKEY } from '../script/page-script.ts'
+import { renderPasskeyForm } from '../sign-in/passkey-form.ts'
 
 /** The page of the ways to sign in. */
 export const SECURITY = '/auth/security'
@@ -209,7 +209,7 @@ ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
 <button class="plain" type="button" data-copy="codes" data-copied="${texts.say('security.recovery-copied')}" hidden>${texts.say('security.recovery-copy')}</button><span class="hidden" role="status"></span></div>
 <div class="actions"><a class="button" href="${SECURITY}">${texts.say('security.recovery-done')}</a></div>
 </section>`
-  return frame(deps, view, { title: texts.say('security.recovery'), content, scripts: [COPY_SCRIPT] })
+  return frame(deps, view, { title: texts.say('security.recovery'), content, scripts: [COPY] })
 }
 
 /** Builds the page on which the browser makes a passkey. */
@@ -244,5 +244,5 @@ ${renderPasskeyForm(texts, {
 })}
 <p class="small"><a href="${SECURITY}">${texts.say('security.cancel')}</a></p>
 </section>`
-  return frame(deps, view, { title: buildTitle(texts, title, errors), content, scripts: [PASSKEY_SCRIPT] })
+  return frame(deps, view, { title: buildTitle(texts, title, errors), content, scripts: [PASSKEY] })
 }

@@ -13,8 +13,9 @@ import { buildPage, type PageParts } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
 import { buildSignInUrl, HOME } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
+import { PASSKEY } from '../script/page-script.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
-import { CREDENTIAL_LIMIT, PASSKEY_SCRIPT } from '../sign-in/passkey-form.ts'
+import { CREDENTIAL_LIMIT } from '../sign-in/passkey-form.ts'
 import { buildCodeMissing, readFormProof } from '../sign-in/second-step.routes.ts'
 import { renderProofForms } from '../sign-in/second-step-page.ts'
 
@@ -62,7 +63,7 @@ ${
 }
 <p class="small centered"><a href="${HOME}">${texts.say('step-up.back')}</a></p>
 </div>`
-  return { texts, title: buildTitle(texts, title, errors), content, scripts: [PASSKEY_SCRIPT] }
+  return { texts, title: buildTitle(texts, title, errors), content, scripts: [PASSKEY] }
 }
 
 /** Fault of a proof: of a code, of a passkey, or too many attempts. */

@@ -9,7 +9,8 @@ import type { Visitor } from '../browser/browser-session.ts'
 import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
-import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
+import { PASSKEY } from '../script/page-script.ts'
+import { renderPasskeyForm } from './passkey-form.ts'
 import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
 /** Action of the form of the second step. */
@@ -100,7 +101,7 @@ ${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, error
     texts,
     title: buildTitle(texts, texts.say('proof.title'), errors),
     content,
-    scripts: [PASSKEY_SCRIPT],
+    scripts: [PASSKEY],
     ...listFormTargets(goal),
   }
 }

@@ -7,8 +7,8 @@ import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildGoalUrl, MAIL_LOGIN, ORGANIZATION_LOGIN, SIGN_UP } from '../frame/page-url.ts'
 import { renderText } from '../frame/text.ts'
-import { SHOW_PASSWORD } from '../password/password-script.ts'
-import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
+import { PASSKEY, SHOW_PASSWORD } from '../script/page-script.ts'
+import { renderPasskeyForm } from './passkey-form.ts'
 import { type Goal, listFormTargets, type ProviderButton, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
 /** Contents of the sign-in page. */
@@ -71,7 +71,7 @@ ${hasForm && renderForm(deps, view)}
     texts,
     title: buildTitle(texts, texts.say('sign-in.title'), errors),
     content,
-    ...(hasForm && { scripts: [SHOW_PASSWORD, PASSKEY_SCRIPT] }),
+    ...(hasForm && { scripts: [SHOW_PASSWORD, PASSKEY] }),
     ...listFormTargets(view),
   }
 }

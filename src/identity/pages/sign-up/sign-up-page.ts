@@ -7,7 +7,7 @@ import { buildAddressPage, buildSentPage } from '../frame/mail-form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildGoalUrl, SIGN_UP } from '../frame/page-url.ts'
-import { SHOW_PASSWORD } from '../password/password-script.ts'
+import { SHOW_PASSWORD } from '../script/page-script.ts'
 import { type Goal, listFormTargets, renderGoal } from '../sign-in/sign-in-goal.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
