@@ -13,13 +13,26 @@ type Given<Params> = Params extends object ? [params: Params] : []
 
 /**
  * A statement with a constant text, for hot paths: building and compiling it for each call costs some 20 µs. `$name` takes
- * the value of that name; the text is compiled once, when it is loaded. Returns its rows.
+ * the value of that name; the text is compiled once, when it is loaded. Returns its rows, or what `read` makes of each.
  */
-export function statement<Row, Params extends object | undefined = undefined>(
+export function statement<Row, Params extends object | undefined = undefined, Result = Row>(
   text: string,
-): (db: Database, ...given: Given<Params>) => Promise<Row[]> {
+  read?: (row: Row) => Result,
+): (db: Database, ...given: Given<Params>) => Promise<Result[]> {
   const compiled = compileNames(text)
-  return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
+  return async (db, ...[params]) => {
+    const { rows } = await db.executeQuery<Row>(fill(compiled, params))
+    return read ? rows.map((row) => read(row)) : (rows as Row[] & Result[])
+  }
+}
+
+/** As `statement`, for one row at most: returns the first row, or what `read` makes of it; undefined without one. */
+export function rowStatement<Row, Params extends object | undefined = undefined, Result = Row>(
+  text: string,
+  read?: (row: Row) => Result,
+): (db: Database, ...given: Given<Params>) => Promise<Result | undefined> {
+  const find = statement<Row, Params, Result>(text, read)
+  return async (db, ...given) => (await find(db, ...given))[0]
 }
 
 /** A write without a result. Returns the number of inserted, updated or deleted rows. */
@@ -74,13 +87,16 @@ const setReadLimit = aheadStatement<{ limit: string }>(`select set_config('state
 
 /**
  * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
- * statement of the transaction takes up (`writeAtEnd`).
+ * statement of the transaction takes up (`writeAtEnd`). `invalidationOf` names what each call invalidates.
  */
 export function closingStatement<Params extends object>(
   text: string,
+  invalidationOf?: (params: Params) => string,
 ): (db: Database, params: Params, more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {
   const name = nameText('closing')
   const compiled = compileNames(text)
-  return (db, params, more = {}) =>
-    writeAtEnd(db, { parts: { name, text: compiled.text, values: valuesOf(compiled, params) }, ...more })
+  return (db, params, more = {}) => {
+    const parts = { name, text: compiled.text, values: valuesOf(compiled, params) }
+    return writeAtEnd(db, { parts, ...(invalidationOf && { invalidations: invalidationOf(params) }), ...more })
+  }
 }
