@@ -16,7 +16,7 @@ import { readHeader } from '../../session/session.routes.ts'
 import type { Brand } from '../brand/brand.ts'
 import { type BrowserDeps, findVisitor, type Visitor } from '../browser/browser-session.ts'
 import { findFormProblem } from '../browser/form-check.ts'
-import { buildPage, type PageParts } from './page.ts'
+import { buildPage, type PageBody } from './page.ts'
 import { describeProblem, renderError } from './problem-page.ts'
 
 /** Dependencies of every page. */
@@ -220,7 +220,7 @@ export function refusePage(
   deps: Pick<PageDeps, 'brand'>,
   refusal: {
     problem: Problem
-    page: Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
+    page: PageBody
     target?: string | null
     actor?: NonNullable<RefusalOutcome['actor']>
     subject?: string

@@ -26,6 +26,9 @@ export interface PageParts {
   layout?: 'card' | 'wide'
 }
 
+/** A page before its frame. `formTargets`: as in `PageRights`. */
+export type PageBody = Omit<PageParts, 'brand'> & Pick<PageRights, 'formTargets'>
+
 /** Permissions of a page beyond the style sheet and images of the service. */
 export interface PageRights {
   /** Whether it loads scripts of the service, which may call the service. */

@@ -12,7 +12,7 @@ import {
   requestMailLogin,
 } from '../../sign-in/by-mail/mail-login.ts'
 import type { FormError } from '../frame/form.ts'
-import { buildPage } from '../frame/page.ts'
+import { buildPage, type PageBody } from '../frame/page.ts'
 import { definePage, type PageAnswer, type PageRequest, refusePage } from '../frame/page-route.ts'
 import { buildFormUrl, buildGoalUrl, buildRefreshUrl, buildSignInUrl, MAIL_LOGIN } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
@@ -49,7 +49,7 @@ async function finish(
   deps: MailLoginPageDeps,
   { db, visitor, address, now }: Request,
   attempt: Attempt,
-  showRefusal: (problem: Problem) => Promise<ReturnType<typeof buildMailCodePage>>,
+  showRefusal: (problem: Problem) => Promise<PageBody>,
 ): Promise<PageAnswer> {
   const result = await logInByMail(deps, db, attempt)
   const goal = readKeptGoal(deps, result.goal ?? {})

@@ -1,18 +1,14 @@
 import { Problem } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
 import { findConnectionOfAddress } from '../../connection/domain/connection-domain.ts'
+import type { FormView } from '../frame/layout.ts'
 import { buildAddressPage } from '../frame/mail-form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
 import { buildFormUrl, buildGoalUrl, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
 import { type Goal, listFormTargets, readGoal, renderGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
-type View = Omit<
-  Parameters<typeof buildAddressPage>[1],
-  'action' | 'title' | 'text' | 'autocomplete' | 'submit' | 'back'
->
-
-const buildForm = (deps: SignInPageDeps, goal: Goal, view: View) => ({
+const buildForm = (deps: SignInPageDeps, goal: Goal, view: FormView & { email?: string }) => ({
   ...buildAddressPage(deps, {
     ...view,
     action: ORGANIZATION_LOGIN,

@@ -11,7 +11,7 @@ import {
 } from '../../sign-in/passkey-login/passkey-registration.ts'
 import { loadUser } from '../../user/user.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
-import { buildPage, type PageParts } from '../frame/page.ts'
+import { buildPage, type PageBody } from '../frame/page.ts'
 import { type PageAnswer, refusePage, showProblem } from '../frame/page-route.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { CREDENTIAL_LIMIT, readNewCredential } from '../sign-in/passkey-form.ts'
@@ -36,7 +36,7 @@ async function askBrowser(
   deps: SecurityPageDeps,
   db: Database,
   request: { user: SignedInUser; visitor: Visitor; error?: string; address: string; now: Date },
-): Promise<Omit<PageParts, 'brand'>> {
+): Promise<PageBody> {
   const { user, visitor, error, address, now } = request
   const { userId, sessionId } = user
   const { email, name } = await loadUser(db, userId)

@@ -8,8 +8,9 @@ import { describeFactors, type FactorDeps, listFactorMethods } from '../../sign-
 import { chargeStepUp, type StepUp, stepUp } from '../../sign-in/step-up/step-up.ts'
 import { readNextPath } from '../../sso/next-path.ts'
 import type { SignedInUser } from '../browser/browser-session.ts'
-import { buildTitle, type FormError, renderErrors, renderFormToken } from '../frame/form.ts'
-import { buildPage, type PageParts } from '../frame/page.ts'
+import { type FormError, renderFormToken } from '../frame/form.ts'
+import { buildCard, type FormView } from '../frame/layout.ts'
+import { buildPage, type PageBody } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
 import { buildSignInUrl, HOME } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
@@ -24,23 +25,16 @@ export interface StepUpPageDeps extends PageDeps, FactorDeps {}
 
 const STEP_UP = '/auth/step-up'
 
-interface StepUpRequest {
+interface StepUpRequest extends FormView {
   user: SignedInUser
-  browserId: string
-  texts: Texts
   next: string
-  errors: readonly FormError[]
   address: string
   now: Date
 }
 
 /** Builds the page that asks for a fresh proof: of the second factor, or a new sign-in of a user without one. */
-async function buildStepUpPage(
-  deps: StepUpPageDeps,
-  tx: Database,
-  request: StepUpRequest,
-): Promise<Omit<PageParts, 'brand'>> {
-  const { user, browserId, texts, next, errors, address, now } = request
+async function buildStepUpPage(deps: StepUpPageDeps, tx: Database, request: StepUpRequest): Promise<PageBody> {
+  const { user, browserId, texts, next, errors = [], address, now } = request
   const { userId, sessionId } = user
   const { count } = await describeFactors(tx, userId)
   const methods = listFactorMethods(count)
@@ -49,21 +43,14 @@ async function buildStepUpPage(
     : undefined
   const hidden = html`${renderFormToken(deps, browserId)}
 <input type="hidden" name="next" value="${next}">`
-  const title = texts.say('proof.title')
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${title}</h1>
-<p class="quiet">${texts.say('step-up.text')}</p>
-</div>
-${renderErrors(texts, errors)}
-${
-  methods.length > 0
-    ? renderProofForms({ action: STEP_UP, methods, passkeyOptions, hidden, errors, texts })
-    : html`<a class="button" href="${buildSignInUrl({ next, again: '1' })}">${texts.say('step-up.again')}</a>`
-}
-<p class="small centered"><a href="${HOME}">${texts.say('step-up.back')}</a></p>
-</div>`
-  return { texts, title: buildTitle(texts, title, errors), content, scripts: [PASSKEY] }
+  const content = html`${
+    methods.length > 0
+      ? renderProofForms({ action: STEP_UP, methods, passkeyOptions, hidden, errors, texts })
+      : html`<a class="button" href="${buildSignInUrl({ next, again: '1' })}">${texts.say('step-up.again')}</a>`
+  }
+<p class="small centered"><a href="${HOME}">${texts.say('step-up.back')}</a></p>`
+  const lead = { title: texts.say('proof.title'), text: texts.say('step-up.text') }
+  return buildCard(request, { ...lead, content, scripts: [PASSKEY] })
 }
 
 /** Fault of a proof: of a code, of a passkey, or too many attempts. */
@@ -99,8 +86,7 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
     },
     async (deps: StepUpPageDeps, { db, user, visitor, query, address, now }) => {
       const next = readNextPath(query.next) ?? HOME
-      const { browserId, texts } = visitor
-      const request = { user, browserId, texts, next, errors: [], address, now }
+      const request = { ...visitor, user, next, address, now }
       return buildPage({ brand: deps.brand, ...(await buildStepUpPage(deps, db, request)) })
     },
   ),
@@ -124,8 +110,8 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       },
       handle: async (deps, { db, user, visitor, form, address, now, prepared }) => {
         const next = readNextPath(form.next) ?? HOME
-        const { browserId, texts } = visitor
-        const shown = { user, browserId, texts, next, address, now }
+        const { texts } = visitor
+        const shown = { ...visitor, user, next, address, now }
         if (!prepared) return refuseProof(deps, db, { ...buildCodeMissing(texts), ...shown })
         const result = await stepUp(deps, db, prepared)
         if ('problem' in result) {

@@ -8,6 +8,7 @@ import { type SessionOrigin, signOut } from '../../session/session.ts'
 import { readNextPath } from '../../sso/next-path.ts'
 import { refreshBrowser, type Visitor } from '../browser/browser-session.ts'
 import { renderFormToken } from '../frame/form.ts'
+import { buildCard } from '../frame/layout.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageDeps } from '../frame/page-route.ts'
 import { buildSignInUrl, HOME } from '../frame/page-url.ts'
@@ -80,18 +81,13 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
     async (deps: BrowserSessionDeps, { visitor }) => {
       if (!visitor.user && visitor.refreshToken === undefined) return continueAt(SIGNED_OUT)
       const { texts } = visitor
-      const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('sign-out.ask')}</h1>
-<p class="quiet">${texts.say('sign-out.text')}</p>
-</div>
-<form method="post" action="/auth/sign-out">
+      const content = html`<form method="post" action="/auth/sign-out">
 ${renderFormToken(deps, visitor.browserId)}
 <button type="submit">${texts.say('sign-out.title')}</button>
 <a class="button plain" href="${HOME}">${texts.say('sign-out.stay')}</a>
-</form>
-</div>`
-      return buildPage({ brand: deps.brand, texts, title: texts.say('sign-out.title'), content })
+</form>`
+      const page = buildCard({ texts }, { title: texts.say('sign-out.ask'), text: texts.say('sign-out.text'), content })
+      return buildPage({ brand: deps.brand, ...page, title: texts.say('sign-out.title') })
     },
   ),
   definePage(
