@@ -29,14 +29,7 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
     async () => ({ kind: 'redirect', location: HOME }),
   ),
   definePage(
-    {
-      method: 'GET',
-      path: HOME,
-      resource: 'account-page',
-      action: 'show',
-      summary: 'Who is signed in',
-      query: ['notice'],
-    },
+    { path: HOME, resource: 'account-page', summary: 'Who is signed in', query: ['notice'] },
     async (deps: AccountPageDeps, { db, visitor, query }) => {
       const { user, browserId } = visitor
       if (!user) return askToSignIn(visitor, HOME)
@@ -48,14 +41,7 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
     },
   ),
   definePage(
-    {
-      method: 'GET',
-      path: '/auth/error',
-      resource: 'error-page',
-      action: 'show',
-      summary: 'An error, by its code',
-      query: ['code'],
-    },
+    { path: '/auth/error', resource: 'error-page', summary: 'An error, by its code', query: ['code'] },
     async (deps: PageDeps, { visitor, query, requestId }) => {
       const { texts } = visitor
       return buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId, texts }) })

@@ -9,10 +9,8 @@ import { buildEmailChangedPage, buildEmailChangePage, EMAIL_CHANGE } from './pro
 export const emailChangePageRoutes: Routes<PageDeps> = [
   definePage(
     {
-      method: 'GET',
       path: EMAIL_CHANGE,
       resource: 'email-change-page',
-      action: 'show',
       summary: 'The button of a link of a change of the address',
       query: ['token'],
     },
@@ -25,9 +23,7 @@ export const emailChangePageRoutes: Routes<PageDeps> = [
       path: EMAIL_CHANGE,
       resource: 'user',
       action: 'confirm-email-change',
-      event: 'shared',
       eventAction: 'update',
-      strictRateLimit: true,
       summary: 'Confirm one address of a change by a link',
       fields: { token: 200 },
     },

@@ -19,7 +19,7 @@ import { findErrorMessage } from '../frame/error-message.ts'
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageDeps, refusePage, showProblem } from '../frame/page-route.ts'
-import { buildRefreshUrl, HOME, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
+import { buildRefreshUrl, HOME, ORGANIZATION_LOGIN, redirectTo } from '../frame/page-url.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 import { buildInvitationPage, INVITATION } from './invitation-page.ts'
 import { toPasswordError } from './link.routes.ts'
@@ -63,14 +63,7 @@ async function refuseForm(
 /** The page of the link in an invitation (docs/contract/pages.md#links-by-mail). */
 export const invitationPageRoutes: Routes<InvitationPageDeps> = [
   definePage(
-    {
-      method: 'GET',
-      path: INVITATION,
-      resource: 'invitation-page',
-      action: 'show',
-      summary: 'The page of an invitation',
-      query: ['token'],
-    },
+    { path: INVITATION, resource: 'invitation-page', summary: 'The page of an invitation', query: ['token'] },
     async (deps: InvitationPageDeps, { db, visitor, query, requestId, now }) => {
       const token = query.token ?? ''
       if (visitor.isRefreshable)
@@ -88,8 +81,6 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
       resource: 'account-invitation',
       action: 'accept',
       accountScope: 'account',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Accept an invitation with the form',
       fields: { token: 200, username: 320, name: 200, password: 1024 },
     },
@@ -120,10 +111,8 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
           ? await openFirstSession(deps, db, { accepted: result, origin: { address, userAgent }, now })
           : undefined
         return {
-          kind: 'redirect',
-          status: 303,
           // An account may admit members by its own provider only.
-          location: isNewUser && !issued ? ORGANIZATION_LOGIN : `${HOME}?notice=joined`,
+          ...redirectTo(isNewUser && !issued ? ORGANIZATION_LOGIN : `${HOME}?notice=joined`),
           ...(issued && { cookies: signInBrowser(deps, issued, { email: invitation.email, now }) }),
           changed: [{ id: invitation.id, account: invitation.account, url: null }],
           actor: { userId: member.userId, sessionId: issued?.sessionId ?? null, account: invitation.account },

@@ -20,7 +20,7 @@ import { PASSWORD_RULES } from '../frame/error-message.ts'
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
-import { HOME } from '../frame/page-url.ts'
+import { HOME, redirectTo } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import {
@@ -68,14 +68,7 @@ type PreparedResetPage = { prepared: PreparedReset } | { problem: Problem; error
 /** The pages of links by mail: a new password, and the proof of an address (docs/contract/pages.md#links-by-mail). */
 export const linkPageRoutes: Routes<LinkPageDeps> = [
   definePage(
-    {
-      method: 'GET',
-      path: FORGOT,
-      resource: 'forgot-page',
-      action: 'show',
-      summary: 'The form to ask for a new password',
-      query: ['sent'],
-    },
+    { path: FORGOT, resource: 'forgot-page', summary: 'The form to ask for a new password', query: ['sent'] },
     async (deps: LinkPageDeps, { visitor, query }) =>
       buildPage({
         brand: deps.brand,
@@ -88,8 +81,6 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: FORGOT,
       resource: 'password',
       action: 'forgot',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Ask for a link to set a new password',
       fields: { email: 320 },
     },
@@ -102,9 +93,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       }
       const { result, userId } = await requestReset(deps, db, { email, texts: visitor.texts, now })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${FORGOT}?sent=1`,
+        ...redirectTo(`${FORGOT}?sent=1`),
         // Also for an unknown address, so that both cost the same.
         changed: [{ id: userId, account: null, url: null }],
         actor: { userId, sessionId: null, account: null },
@@ -113,14 +102,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
     },
   ),
   definePage(
-    {
-      method: 'GET',
-      path: '/auth/reset',
-      resource: 'reset-page',
-      action: 'show',
-      summary: 'The form of a reset link',
-      query: ['token'],
-    },
+    { path: '/auth/reset', resource: 'reset-page', summary: 'The form of a reset link', query: ['token'] },
     async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
       const token = query.token ?? ''
       if (!(await isResetLink(db, { token, now })))
@@ -134,8 +116,6 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: '/auth/reset',
       resource: 'password',
       action: 'reset',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Set a new password by a link',
       fields: { token: TOKEN_LIMIT, password: 1024 },
     },
@@ -188,14 +168,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
     },
   ),
   definePage(
-    {
-      method: 'GET',
-      path: '/auth/verify',
-      resource: 'verify-page',
-      action: 'show',
-      summary: 'The button of a verification link',
-      query: ['token'],
-    },
+    { path: '/auth/verify', resource: 'verify-page', summary: 'The button of a verification link', query: ['token'] },
     async (deps: LinkPageDeps, { visitor, query }) =>
       buildPage({ brand: deps.brand, ...buildVerifyPage(deps, { ...visitor, token: query.token ?? '' }) }),
   ),
@@ -205,8 +178,6 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: '/auth/verify',
       resource: 'email',
       action: 'verify',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Verify an address by a link',
       fields: { token: TOKEN_LIMIT },
     },
@@ -233,8 +204,6 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: ASK_TO_VERIFY,
       resource: 'email',
       action: 'request-verification',
-      event: 'shared',
-      strictRateLimit: true,
       returnTo: HOME,
       summary: 'Ask for a link that confirms the own address',
     },
@@ -242,9 +211,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       const { userId } = signedIn
       const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${HOME}?notice=link-sent`,
+        ...redirectTo(`${HOME}?notice=link-sent`),
         changed: [{ id: userId, account: null, url: null }],
         audit: { result },
       }

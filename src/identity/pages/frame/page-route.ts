@@ -32,17 +32,20 @@ export const FORM_TOKEN_FIELD = 'form_token'
 /** Longest value of a query parameter of a page, in characters. */
 const QUERY_VALUE_LIMIT = 4096
 
-/** The declaration of a page. Its event is none, or that of the API route that runs the same operation. */
+/** The declaration of a page. Its form runs the operation of a route of the API, and has its event. */
 export interface PageDeclaration<Field extends string, Name extends string> {
-  method: 'GET' | 'POST'
+  /** Default `GET`. A form is a `POST`. */
+  method?: 'GET' | 'POST'
   path: string
   resource: string
-  action: string
+  /** Default `show`. */
+  action?: string
   summary: string
   /** The fields of its form with their longest values, in characters. A missing field is empty. */
   fields?: Readonly<Record<Field, number>>
   /** The parameters of its query. Others are ignored. */
   query?: readonly Name[]
+  /** Default: of a form `shared`, else `none`. */
   event?: 'none' | 'shared'
   /** As in `RouteDeclaration`. */
   eventAction?: string
@@ -96,7 +99,6 @@ export interface PageBehaviour<Deps, Field extends string, Name extends string, 
   handle: (deps: Deps, request: PageRequest<Field, Name, Prepared>) => Promise<PageAnswer>
 }
 
-/** Result of `prepare` of a page, passed to `handle`. */
 type Checked<Prepared> = { visitor: Visitor; problem: Problem } | { visitor: Visitor; prepared: Prepared }
 
 /**
@@ -113,8 +115,8 @@ export function definePage<
   behaviour: BehaviourOrHandle<PageBehaviour<Deps, Field, Name, Prepared>>,
 ): Route<Deps> {
   const { prepare, handle } = typeof behaviour === 'function' ? { prepare: undefined, handle: behaviour } : behaviour
-  const { fields, query, event = 'none', isOneClick, againAt, ...rest } = declaration
-  const isForm = declaration.method === 'POST'
+  const { method = 'GET', action = 'show', fields, query, isOneClick, againAt, ...rest } = declaration
+  const isForm = method === 'POST'
   const read = (facts: RequestFacts<unknown, unknown, unknown>, visitor: Visitor) => ({
     visitor,
     form: readTexts(facts.body, Object.keys(fields ?? {})) as Record<Field, string>,
@@ -129,14 +131,16 @@ export function definePage<
   })
   return defineRoute(
     {
+      accountScope: 'none',
+      event: isForm ? 'shared' : 'none',
+      strictRateLimit: isForm,
       ...rest,
-      event,
+      method,
+      action,
       page: true,
       access: 'public',
-      accountScope: declaration.accountScope ?? 'none',
       takesForm: isForm,
       ...(isOneClick && { takesMultipart: true }),
-      strictRateLimit: declaration.strictRateLimit ?? isForm,
       data: Type.Null(),
       ...(query && { query: buildTexts(query.map((name) => [name, QUERY_VALUE_LIMIT])) }),
       ...(isForm && { body: buildTexts([...Object.entries<number>(fields ?? {}), [FORM_TOKEN_FIELD, 200]]) }),

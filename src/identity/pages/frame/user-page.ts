@@ -2,7 +2,7 @@ import { buildNotFresh, type Freshness, isFresh } from '../../../http/request/fr
 import type { BehaviourOrHandle, RedirectOutcome, RefusalOutcome, Route } from '../../../http/route/route.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { definePage, type PageAnswer, type PageDeclaration, type PageDeps, type PageRequest } from './page-route.ts'
-import { askToSignIn, buildStepUpUrl } from './page-url.ts'
+import { askToSignIn, buildStepUpUrl, redirectTo } from './page-url.ts'
 
 /** The declaration of a page for a user who is signed in. */
 export interface UserPageDeclaration<Field extends string, Name extends string> extends PageDeclaration<Field, Name> {
@@ -71,6 +71,6 @@ function findObstacle(
   if (!user) return askToSignIn(visitor, returnTo)
   if (!fresh || isFresh(user.caller, fresh, now)) return undefined
   const location = buildStepUpUrl(returnTo)
-  if (!isForm) return { kind: 'redirect', status: 303, location }
+  if (!isForm) return redirectTo(location)
   return { kind: 'refusal', problem: buildNotFresh(user.caller), instead: { location }, actor: actorOf(user) }
 }

@@ -17,7 +17,7 @@ import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { type FormError, KEEP_APPS_FIELD } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
-import { HOME } from '../frame/page-url.ts'
+import { HOME, redirectTo } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { ASK_FOR_PASSWORD, buildChangePage, buildNoPasswordPage } from '../password/password-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
@@ -64,14 +64,7 @@ async function refuseChange(
 /** The page on which a user changes its password (docs/contract/pages.md#changing-a-password). */
 export const passwordChangeRoutes: Routes<ChangePageDeps> = [
   defineUserPage(
-    {
-      method: 'GET',
-      path: CHANGE,
-      resource: 'password-page',
-      action: 'show',
-      fresh: 'factor',
-      summary: 'The form to change the password',
-    },
+    { path: CHANGE, resource: 'password-page', fresh: 'factor', summary: 'The form to change the password' },
     async (deps: ChangePageDeps, { db, user: signedIn, visitor }) => {
       const { user } = await describeSession(db, signedIn.caller)
       const view = { ...visitor, email: user.email }
@@ -86,9 +79,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       path: CHANGE,
       resource: 'password',
       action: 'change',
-      event: 'shared',
       fresh: 'factor',
-      strictRateLimit: true,
       summary: 'Change the password with the form',
       fields: { username: 320, current: 1024, password: 1024, [KEEP_APPS_FIELD]: 1 },
     },
@@ -120,9 +111,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
           })
         }
         return {
-          kind: 'redirect',
-          status: 303,
-          location: `${HOME}?notice=password-changed`,
+          ...redirectTo(`${HOME}?notice=password-changed`),
           changed: [{ id: signedIn.userId, account: null, url: null }],
         }
       },
@@ -134,8 +123,6 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       path: ASK_FOR_PASSWORD,
       resource: 'password',
       action: 'forgot',
-      event: 'shared',
-      strictRateLimit: true,
       returnTo: CHANGE,
       summary: 'Ask for a link to a first password',
     },
@@ -143,9 +130,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       const { user } = await describeSession(db, signedIn.caller)
       const { result, userId } = await requestReset(deps, db, { email: user.email, texts: visitor.texts, now })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${HOME}?notice=password-link-sent`,
+        ...redirectTo(`${HOME}?notice=password-link-sent`),
         changed: [{ id: userId, account: null, url: null }],
         audit: { result },
       }

@@ -27,6 +27,7 @@ import type { FormError } from '../frame/form.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageAnswer, type PageDeps, refusePage } from '../frame/page-route.ts'
+import { redirectTo } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
@@ -50,9 +51,7 @@ const NOTICES: Readonly<Record<string, TextKey>> = {
 }
 
 /** Continues at the page of the second factors, with a message. */
-export function returnWith(notice: string): { kind: 'redirect'; status: 303; location: string } {
-  return { kind: 'redirect', status: 303, location: `${SECURITY}?notice=${notice}` }
-}
+export const returnWith = (notice: string) => redirectTo(`${SECURITY}?notice=${notice}`)
 
 /** Marks the session of a user as one with a second factor. Returns the cookies of its new JWT. */
 export async function raise(
@@ -92,14 +91,7 @@ const TO_SECURITY = { href: SECURITY, label: 'security.title' } as const
 /** The authenticator app and the recovery codes of a user (docs/contract/pages.md#sign-in-and-security). */
 export const securityRoutes: Routes<SecurityPageDeps> = [
   defineUserPage(
-    {
-      method: 'GET',
-      path: SECURITY,
-      resource: 'security-page',
-      action: 'show',
-      summary: 'The second factors of the user',
-      query: ['notice'],
-    },
+    { path: SECURITY, resource: 'security-page', summary: 'The second factors of the user', query: ['notice'] },
     async (deps: SecurityPageDeps, { db, user, visitor, query, now }) => {
       const { userId } = user
       const { count } = await describeFactors(db, userId)
@@ -116,10 +108,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/app`,
       resource: 'totp-factor',
       action: 'create',
-      event: 'shared',
       fresh: 'sign-in',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Enrol an authenticator app with the form',
     },
     async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
@@ -137,10 +127,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/app/confirm`,
       resource: 'totp-factor',
       action: 'confirm',
-      event: 'shared',
       fresh: 'sign-in',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Confirm an authenticator app with the form',
       fields: { code: 64 },
     },
@@ -179,10 +167,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/app/remove`,
       resource: 'totp-factor',
       action: 'delete',
-      event: 'shared',
       fresh: 'factor',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Remove the authenticator app with the form',
     },
     async (_deps: SecurityPageDeps, { db, user, now }) => {
@@ -196,10 +182,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/recovery-codes`,
       resource: 'recovery-code',
       action: 'renew',
-      event: 'shared',
       fresh: 'factor',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Replace the recovery codes with the form',
     },
     async (deps: SecurityPageDeps, { db, user, visitor, now }) => {

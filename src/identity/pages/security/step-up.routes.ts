@@ -12,7 +12,7 @@ import { type FormError, renderFormToken } from '../frame/form.ts'
 import { buildCard, type FormView } from '../frame/layout.ts'
 import { buildPage, type PageBody } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
-import { buildSignInUrl, HOME } from '../frame/page-url.ts'
+import { buildSignInUrl, HOME, redirectTo } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { PASSKEY } from '../script/page-script.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
@@ -74,10 +74,8 @@ async function refuseProof(
 export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
   defineUserPage(
     {
-      method: 'GET',
       path: STEP_UP,
       resource: 'step-up-page',
-      action: 'show',
       // The challenge of a passkey is stored.
       writes: true,
       strictRateLimit: true,
@@ -96,8 +94,6 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       path: STEP_UP,
       resource: 'session',
       action: 'step-up',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Prove the second factor again with the form',
       fields: { code: 64, credential: CREDENTIAL_LIMIT, next: 4096 },
     },
@@ -119,9 +115,7 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
           return refuseProof(deps, db, { problem, errors: [describeRefusal(texts, problem)], ...shown })
         }
         return {
-          kind: 'redirect',
-          status: 303,
-          location: next,
+          ...redirectTo(next),
           cookies: deps.cookies.renewSession(result),
           changed: [{ id: user.sessionId, account: null, url: null }],
         }

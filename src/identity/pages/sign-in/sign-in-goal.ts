@@ -12,7 +12,7 @@ import type { OpenTarget } from '../../sso/handshake.ts'
 import { readNextPath } from '../../sso/next-path.ts'
 import { signInBrowser, type Visitor } from '../browser/browser-session.ts'
 import type { PageDeps } from '../frame/page-route.ts'
-import { buildContinueUrl, HOME } from '../frame/page-url.ts'
+import { buildContinueUrl, HOME, redirectTo } from '../frame/page-url.ts'
 
 /** A button that signs in with another provider. */
 export interface ProviderButton {
@@ -124,9 +124,7 @@ export async function continueSignedIn(
   if (visitor.user) await signOut(db, { caller: visitor.user, all: false, family: false, refreshToken: undefined, now })
   const { user, issued } = signedIn
   return {
-    kind: 'redirect',
-    status: 303,
-    location: locate(deps, goal),
+    ...redirectTo(locate(deps, goal)),
     cookies: signInBrowser(deps, issued, { email: user.email, now }),
     changed: [{ id: issued.sessionId, account: null }],
     actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },

@@ -37,10 +37,8 @@ function findEmptyFields(texts: Texts, { email, password }: { email: string; pas
 export const signInPageRoutes: Routes<PasswordPageDeps> = [
   definePage(
     {
-      method: 'GET',
       path: '/auth/sign-in',
       resource: 'sign-in-page',
-      action: 'show',
       summary: 'The form to sign in',
       query: ['redirect_url', 'next', 'notice', 'again'],
     },
@@ -60,8 +58,6 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       path: '/auth/sign-in',
       resource: 'login',
       action: 'local',
-      event: 'shared',
-      strictRateLimit: true,
       needsAdmission: true,
       summary: 'Sign in with the form',
       fields: { email: 320, password: 1024, redirect_url: 4096, next: 4096 },

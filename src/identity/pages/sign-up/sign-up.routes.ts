@@ -20,7 +20,7 @@ import type { Visitor } from '../browser/browser-session.ts'
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
-import { buildFormUrl, buildGoalUrl, buildRefreshUrl, SIGN_UP } from '../frame/page-url.ts'
+import { buildFormUrl, buildGoalUrl, buildRefreshUrl, redirectTo, SIGN_UP } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import {
   checkWeb,
@@ -68,10 +68,8 @@ function toDomainError(texts: Texts, error: unknown): Refused {
 export const signUpPageRoutes: Routes<SignUpPageDeps> = [
   definePage(
     {
-      method: 'GET',
       path: SIGN_UP,
       resource: 'sign-up-page',
-      action: 'show',
       summary: 'The form to sign up',
       query: ['redirect_url', 'next', 'sent'],
     },
@@ -91,8 +89,6 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       path: SIGN_UP,
       resource: 'sign-up',
       action: 'request',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Ask for a link to sign up with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
       againAt: (form) => buildFormUrl(SIGN_UP, form),
@@ -113,9 +109,7 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
         return refusePage(deps, { problem, page: buildSignUpPage(deps, { ...visitor, goal, email, errors }) })
       }
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${SIGN_UP}?sent=1`,
+        ...redirectTo(`${SIGN_UP}?sent=1`),
         changed: [{ id: null, account: null, url: null }],
         audit: { result },
       }
@@ -123,7 +117,6 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
   ),
   definePage(
     {
-      method: 'GET',
       path: SIGN_UP_CONFIRM,
       resource: 'sign-up-page',
       action: 'confirm',
@@ -147,8 +140,6 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       path: SIGN_UP_CONFIRM,
       resource: 'login',
       action: 'sign-up',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Sign up by the link of a mail with the form',
       fields: { token: TOKEN_LIMIT, username: 320, name: 200, password: 1024 },
     },

@@ -5,6 +5,7 @@ import type { Routes } from '../../../http/route/route.ts'
 import { findNotice } from '../../pages/frame/notice.ts'
 import { buildPage } from '../../pages/frame/page.ts'
 import { type PageDeps, showProblem } from '../../pages/frame/page-route.ts'
+import { redirectTo } from '../../pages/frame/page-url.ts'
 import { defineUserPage } from '../../pages/frame/user-page.ts'
 import { beginFlow, type FlowDeps, keepFlow } from '../social-login.ts'
 import { buildConnectionsPage, CONNECTIONS } from './connection-page.ts'
@@ -33,10 +34,8 @@ const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export const connectionRoutes: Routes<ConnectionPageDeps> = [
   defineUserPage(
     {
-      method: 'GET',
       path: CONNECTIONS,
       resource: 'connections-page',
-      action: 'show',
       summary: 'The providers of the user',
       query: ['notice', 'link_code', 'error'],
     },
@@ -58,7 +57,6 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
   ),
   defineUserPage(
     {
-      method: 'GET',
       path: `${CONNECTIONS}/begin`,
       resource: 'identity',
       action: 'link',
@@ -91,10 +89,8 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       path: CONNECTIONS,
       resource: 'identity',
       action: 'create',
-      event: 'shared',
       fresh: 'factor',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Connect a provider with the form',
       fields: { code: 200 },
     },
@@ -107,9 +103,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       }
       const { identity } = result
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${CONNECTIONS}?notice=connected`,
+        ...redirectTo(`${CONNECTIONS}?notice=connected`),
         changed: [{ id: identity.id, account: null }],
         audit: { provider: identity.provider },
       }
@@ -121,7 +115,6 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       path: `${CONNECTIONS}/disconnect`,
       resource: 'identity',
       action: 'delete',
-      event: 'shared',
       returnTo: CONNECTIONS,
       summary: 'Disconnect a provider with the form',
       fields: { id: 36 },
@@ -130,9 +123,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
       const identity = await unlinkIdentity(deps, db, { id: form.id, caller: user.caller })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${CONNECTIONS}?notice=disconnected`,
+        ...redirectTo(`${CONNECTIONS}?notice=disconnected`),
         changed: [{ id: identity.id, account: null }],
         audit: { provider: identity.provider },
       }
