@@ -1,4 +1,4 @@
-import type { AccountId, ConnectionId, IdMaker } from '../../base/id.ts'
+import type { AccountId, IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
@@ -26,6 +26,7 @@ import {
   findConnection,
   type GroupRole,
   insertConnection,
+  lockConnection,
 } from './connection.store.ts'
 import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
 
@@ -69,7 +70,7 @@ export async function loadConnection(
 ): Promise<ConnectionRecord> {
   const isInside = includesAccount(target.scope, target.id as AccountId)
   if (isInside && closes) await lockJoinsOf(db, target.id as AccountId)
-  const found = isInside ? await findConnection(db, id, { lock: lock === true }) : undefined
+  const found = isInside ? await (lock ? lockConnection : findConnection)(db, { id }) : undefined
   if (!found || found.account !== target.id) throw notFound('connection')
   return found
 }
@@ -181,7 +182,7 @@ export async function deleteConnection(
   const found = await loadConnection(db, input, { lock: true })
   checkMayConnect(input.caller, found.account)
   await endConnectionAccess(db, { id: found.id, forgets: true, now: input.now })
-  await deleteConnectionRow(db, found.id as ConnectionId)
+  await deleteConnectionRow(db, { id: found.id })
   return found
 }
 

@@ -22,5 +22,5 @@ export async function findSamlVerifier(db: Database, id: string): Promise<SamlVe
 
 /** Whether there is a SAML connection with this id, enabled or not: its provider is set up before it is enabled. */
 export async function isSamlConnection(db: Database, id: string): Promise<boolean> {
-  return (await findConnection(db, id))?.kind === 'saml'
+  return (await findConnection(db, { id }))?.kind === 'saml'
 }

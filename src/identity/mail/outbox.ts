@@ -3,8 +3,10 @@ import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { MailContent, MailId } from './mail.ts'
-import { listWebhookMailRooms, type MailRoom, readInvitationRoom } from './mail-limit.store.ts'
+import { listWebhookMailRooms, type MailRoom } from './mail-limit.store.ts'
 import { insertMail, insertMails } from './outbox.store.ts'
+
+export { readInvitationRoom } from './mail-limit.store.ts'
 
 /** Dependencies of writing mails. */
 export interface MailDeps {
@@ -55,11 +57,6 @@ export async function writeMails(
   })
   if (rows.length > 0) await insertMails(tx, rows, now)
   return rows.map(({ id }) => id)
-}
-
-/** Mails of invitations that an address may still get, from any account. They are written in the same transaction. */
-export function findInvitationRoom(tx: Database, email: string): Promise<number> {
-  return readInvitationRoom(tx, email)
 }
 
 /** Mails about webhooks that each of these users may still get. They are written in the same transaction. */

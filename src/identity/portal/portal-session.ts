@@ -12,7 +12,8 @@ import {
   endPortalSessionRow,
   type FoundPortalSession,
   insertPortalSession,
-  lockPortalSession,
+  lockByLink,
+  lockByToken,
   openPortalSessionRow,
   type PortalSessionRecord,
   revokePortalSessionRow,
@@ -161,7 +162,7 @@ export async function openPortalSession(
   db: Database,
   { link, now }: { link: string; now: Date },
 ): Promise<OpenedPortal> {
-  const session = await lockPortalSession(db, { by: 'link', hash: hashOf(link), now })
+  const session = await lockByLink(db, { hash: hashOf(link), now })
   const fault = findLinkFault(session, now)
   if (fault !== undefined || !session) return { problem: buildLinkInvalid(fault), session }
   const token = makeSecret(random, 'sbp')
@@ -181,7 +182,7 @@ export async function leavePortalSession(
   db: Database,
   { token, now }: { token: string; now: Date },
 ): Promise<FoundPortalSession | undefined> {
-  const session = await lockPortalSession(db, { by: 'token', hash: hashOf(token), now })
+  const session = await lockByToken(db, { hash: hashOf(token), now })
   if (!session || session.revokedAt !== null || session.expiresAt <= now) return undefined
   await endPortalSessionRow(db, { id: session.id, now })
   return session

@@ -120,10 +120,8 @@ export async function beginFlow(
   if (input.codeChallenge !== null && target.kind === 'web') throw buildChallengeProblem()
   const { state, hash, expiresAt } = issueState(deps, provider, now)
   const callbackUrl = buildCallbackUrl(deps.baseUrl(), provider)
-  if (
-    connection !== null &&
-    (await countOpenFlows(db, { connection, now, limit: OPEN_FLOWS_LIMIT })) >= OPEN_FLOWS_LIMIT
-  )
+  const open = connection && (await countOpenFlows(db, { connection, now, limit: OPEN_FLOWS_LIMIT }))
+  if ((open ?? 0) >= OPEN_FLOWS_LIMIT)
     throw new Problem('rate_limited', 'Too many sign-ins by this connection are open. Try again in some minutes.', {
       headers: { 'retry-after': '60' },
       reason: 'open_flows',
@@ -151,7 +149,7 @@ export async function beginFlow(
 
 /** Stores a started flow, with the last statement of the transaction. */
 export function keepFlow(db: Database, { flow }: BegunFlow, now: Date): Promise<void> {
-  return insertFlow(db, flow, now)
+  return insertFlow(db, { ...flow, now })
 }
 
 /** The encryption context of the answer that a provider posted for a flow. */
@@ -204,7 +202,7 @@ export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callba
   const { provider, now } = callback
   const state = readState(deps.keyring, callback.state, { provider, now })
   if ('reason' in state) return state
-  const flow = await findFlow(db, state.hash, provider)
+  const flow = await findFlow(db, { stateHash: state.hash, provider })
   if (!flow) return { reason: state.isExpired ? 'state_expired' : 'state_unknown' }
   // The cookie stays until it expires: a browser that comes again is led back to its app.
   if (flow.isBound && !deps.flowCookies.isOwn(callback.cookies, callback.state)) return { reason: 'foreign_browser' }
@@ -225,7 +223,7 @@ export async function takePostedForm(
   await loadEngine(deps, db, provider)
   const state = readState(deps.keyring, input.state, { provider, now })
   const name = readPostedName(input.user)
-  if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider }, name)
+  if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider, name })
 }
 
 /** A returned flow, with the provider's answer. */

@@ -8,7 +8,7 @@ import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } 
 import { checkMemberRoles, lockMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import { buildLinkMail } from '../../mail/link-mail.ts'
-import { checkCanSend, findInvitationRoom, type MailDeps, writeMail } from '../../mail/outbox.ts'
+import { checkCanSend, type MailDeps, readInvitationRoom, writeMail } from '../../mail/outbox.ts'
 import { createProofToken } from '../../user/proof/proof-token.ts'
 import { type AccountTarget, keepAccount } from '../account.store.ts'
 import {
@@ -113,7 +113,7 @@ async function checkLimits(tx: Database, account: AccountId, { email, now }: { e
 
 /** Checks the limit of the address last, behind every other lock. */
 async function checkRecipient(tx: Database, email: string): Promise<void> {
-  if ((await findInvitationRoom(tx, email)) > 0) return
+  if ((await readInvitationRoom(tx, email)) > 0) return
   throw new Problem('limit_reached', 'Many invitations went to this address. Invite it again tomorrow.', {
     reason: 'recipient_limit',
   })

@@ -14,6 +14,7 @@ import {
   findConnectionDomain,
   findConnectionOfDomain,
   insertConnectionDomain,
+  lockConnectionDomain,
   markVerified,
   noteCheck,
 } from './connection-domain.store.ts'
@@ -46,10 +47,10 @@ interface DomainTarget {
 export async function loadConnectionDomain(
   db: Database,
   { target, connection, id }: DomainTarget,
-  options: { lock?: boolean } = {},
+  { lock = false }: { lock?: boolean } = {},
 ): Promise<ConnectionDomainRecord> {
   const isReached = includesAccount(target.scope, target.id as AccountId)
-  const found = isReached ? await findConnectionDomain(db, id, options) : undefined
+  const found = isReached ? await (lock ? lockConnectionDomain : findConnectionDomain)(db, { id }) : undefined
   if (!found || found.account !== target.id || found.connection !== connection) throw notFound('domain')
   return found
 }
@@ -158,11 +159,11 @@ export async function removeConnectionDomain(
   checkMayConnect(caller, domain.account)
   if (domain.verifiedAt !== null)
     await endConnectionAccess(db, { id: domain.connection, domain: domain.domain, forgets: true, now })
-  await deleteConnectionDomainRow(db, domain.id)
+  await deleteConnectionDomainRow(db, domain)
   return domain
 }
 
 /** The enabled connection that has proven the domain of an address, whether a user has the address or not. */
 export function findConnectionOfAddress(db: Database, email: string): ReturnType<typeof findConnectionOfDomain> {
-  return findConnectionOfDomain(db, domainOf(email))
+  return findConnectionOfDomain(db, { domain: domainOf(email) })
 }

@@ -1,6 +1,6 @@
 import type { AccountId, ConnectionId, Id, SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { aheadStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { aheadStatement, closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 import { type ConnectionRecord, connection } from '../connection.store.ts'
 
 export type ConnectionIdentityId = Id<'connection identity'>
@@ -62,14 +62,11 @@ export async function findEntryFacts(
   return row
 }
 
-const selectSessionUser = statement<{ userId: UserId }, { session: SessionId }>(
-  'select "user" as "userId" from session where document_id = $session',
-)
-
 /** The user of a session, in any state. */
-export async function findSessionUser(db: Database, session: SessionId): Promise<UserId | undefined> {
-  return (await selectSessionUser(db, { session }))[0]?.userId
-}
+export const findSessionUser = rowStatement<{ userId: UserId }, { session: SessionId }, UserId>(
+  'select "user" as "userId" from session where document_id = $session',
+  ({ userId }) => userId,
+)
 
 const selectProven = statement<
   { isOpen: boolean; isNarrowed: boolean },

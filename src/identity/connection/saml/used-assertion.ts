@@ -7,10 +7,10 @@ import { insertAssertion } from './used-assertion.store.ts'
  * Records the use of an assertion, in the caller's transaction. Returns whether it is new at the connection: of several
  * at once, in any process, one is (docs/contract/saml.md#checks).
  */
-export function noteAssertion(
+export async function noteAssertion(
   db: Database,
   { connection, id, expiresAt }: { connection: ConnectionId; id: string; expiresAt: Date },
 ): Promise<boolean> {
   const idHash = createHash('sha256').update(`${connection} ${id}`).digest()
-  return insertAssertion(db, { connection, idHash, expiresAt })
+  return (await insertAssertion(db, { connection, idHash, expiresAt })) !== undefined
 }

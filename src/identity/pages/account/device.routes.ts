@@ -41,7 +41,7 @@ export const deviceRoutes: Routes<PageDeps> = [
     async (deps: PageDeps, { db, visitor, query, now }) => {
       const { user, browserId } = visitor
       if (!user) return askToSignIn(visitor, DEVICES)
-      const devices = await listDevices(db, user.userId, now)
+      const devices = await listDevices(db, { userId: user.userId, now })
       const notice = findNotice(visitor.texts, NOTICES, query.notice)
       const { texts } = visitor
       const view = { devices, ownSession: user.sessionId, browserId, texts, notice, now }
@@ -60,7 +60,7 @@ export const deviceRoutes: Routes<PageDeps> = [
     async (deps: PageDeps, { db, visitor, form, now, requestId }) => {
       const { user } = visitor
       if (!user) return askToSignIn(visitor, DEVICES)
-      const own = await listDevices(db, user.userId, now)
+      const own = await listDevices(db, { userId: user.userId, now })
       const isAll = form.others !== ''
       const chosen = own.filter(({ id }) => (isAll ? id !== user.sessionId : id === form.session))
       // Also for the session of another user: the answer does not tell whether it exists.

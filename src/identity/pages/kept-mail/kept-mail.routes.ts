@@ -2,7 +2,7 @@ import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { namedObject, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
-import { readKeptMails } from '../../mail/kept-mail.ts'
+import { listKeptMails } from '../../mail/kept-mail.ts'
 import type { Brand } from '../brand/brand.ts'
 import { buildKeptMailsPage } from './kept-mail-page.ts'
 
@@ -36,7 +36,7 @@ export const keptMailRoutes: Routes<{ brand: Brand }> = [
       problems: ['not_found'],
     },
     async (deps: { brand: Brand }, { db, headers }) => {
-      const mails = await readKeptMails(db)
+      const mails = await listKeptMails(db)
       if (headers.accept?.includes('text/html'))
         return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
       return {

@@ -7,10 +7,10 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import type { AuthMethod } from '../../session/auth-method.ts'
 import { signFor } from '../../session/session.ts'
 import { raiseSession } from '../../session/session-proof.ts'
-import { hasWayBesidePasskeys, listOwnPasskeys } from '../../sign-in/passkey-login/passkey-registration.ts'
+import { findOtherWay, listPasskeys } from '../../sign-in/passkey-login/passkey-registration.ts'
 import {
-  describeFactors,
   type FactorDeps,
+  findFactors,
   readUserSession,
   renewRecoveryCodes,
 } from '../../sign-in/second-factor/second-factor.ts'
@@ -94,9 +94,9 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
     { path: SECURITY, resource: 'security-page', summary: 'The second factors of the user', query: ['notice'] },
     async (deps: SecurityPageDeps, { db, user, visitor, query, now }) => {
       const { userId } = user
-      const { count } = await describeFactors(db, userId)
-      const passkeys = await listOwnPasskeys(db, userId)
-      const isLastWay = passkeys.length === 1 && !(await hasWayBesidePasskeys(db, userId))
+      const { count } = await findFactors(db, userId)
+      const passkeys = await listPasskeys(db, userId)
+      const isLastWay = passkeys.length === 1 && !(await findOtherWay(db, { userId }))
       const notice = findNotice(visitor.texts, NOTICES, query.notice)
       const view = { count, passkeys, isLastWay, ...visitor, notice, now }
       return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })

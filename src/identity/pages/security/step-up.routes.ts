@@ -4,7 +4,7 @@ import type { Problem } from '../../../http/problem/problem.ts'
 import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { askForPasskey } from '../../sign-in/passkey/passkey.ts'
-import { describeFactors, type FactorDeps, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
+import { type FactorDeps, findFactors, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
 import { chargeStepUp, type StepUp, stepUp } from '../../sign-in/step-up/step-up.ts'
 import { readNextPath } from '../../sso/next-path.ts'
 import type { SignedInUser } from '../browser/browser-session.ts'
@@ -36,7 +36,7 @@ interface StepUpRequest extends FormView {
 async function buildStepUpPage(deps: StepUpPageDeps, tx: Database, request: StepUpRequest): Promise<PageBody> {
   const { user, browserId, texts, next, errors = [], address, now } = request
   const { userId, sessionId } = user
-  const { count } = await describeFactors(tx, userId)
+  const { count } = await findFactors(tx, userId)
   const methods = listFactorMethods(count)
   const passkeyOptions = methods.includes('passkey')
     ? await askForPasskey(deps, tx, { purpose: 'passkey-factor', userId, sessionId, address, now })

@@ -11,7 +11,7 @@ import {
   logInWithFactor,
 } from '../../sign-in/second-factor/factor-login.ts'
 import type { FactorProof } from '../../sign-in/second-factor/factor-proof.ts'
-import { describeFactors, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
+import { findFactors, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
 import type { Visitor } from '../browser/browser-session.ts'
 import type { FormError } from '../frame/form.ts'
 import { definePage, refusePage, showProblem } from '../frame/page-route.ts'
@@ -54,7 +54,7 @@ async function refuseStep(
   },
 ): Promise<RefusalOutcome> {
   const { problem, userId, ...step } = refused
-  const methods = userId === null ? ['totp' as const] : listFactorMethods((await describeFactors(db, userId)).count)
+  const methods = userId === null ? ['totp' as const] : listFactorMethods((await findFactors(db, userId)).count)
   const page = await askForSecondStep(deps, db, { ...step, methods, userId })
   return refusePage(deps, { problem, page, target: userId, actor: { userId, sessionId: null, account: null } })
 }

@@ -209,7 +209,7 @@ async function openSession(
   { login, proof, user }: { login: MailLogin; proof: AddressProof; user: UserRecord },
 ): Promise<SignIn | OpenStep | undefined> {
   const { origin, now } = login
-  const present = await findPresentPassword(tx, user.id)
+  const present = await findPresentPassword(tx, { userId: user.id })
   if (!present) return undefined
   const step = { userId: user.id, ...present, first: 'mail' as const, address: origin.address, now }
   const secondStep = await openSecondStep(deps, tx, step)

@@ -38,8 +38,8 @@ export async function createChallenge(
   const { purpose, userId, sessionId = null, address, proofHash = null, now } = input
   const challenge = random.bytes(32).toString('base64url')
   const expiresAt = new Date(now.getTime() + CHALLENGE_LIFETIME_MS)
-  const row = { purpose, userId, sessionId, addressHash: hashNetwork(address), proofHash, expiresAt, now }
-  await insertChallenge(db, hashChallenge(challenge), row)
+  const [hash, addressHash] = [hashChallenge(challenge), hashNetwork(address)]
+  await insertChallenge(db, { hash, purpose, userId, sessionId, addressHash, proofHash, expiresAt, now })
   return challenge
 }
 

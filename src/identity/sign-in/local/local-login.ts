@@ -162,6 +162,6 @@ async function replaceStaleHash(
 ): Promise<void> {
   const { userId, passwordHash, freshHash, now } = input
   await lockUser(tx, userId)
-  if ((await findPresentPassword(tx, userId))?.passwordHash !== passwordHash) return
+  if ((await findPresentPassword(tx, { userId }))?.passwordHash !== passwordHash) return
   await updateUser(tx, userId, { passwordHash: freshHash, now })
 }

@@ -13,7 +13,6 @@ import {
 import {
   countPasskeys,
   deletePasskey,
-  findOtherWay,
   insertPasskey,
   listPasskeys,
   type Passkey,
@@ -21,6 +20,8 @@ import {
 } from '../passkey/passkey.store.ts'
 import { loadWebAuthn, readClientData, readRelyingParty } from '../passkey/passkey.ts'
 import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from '../second-factor/second-factor.ts'
+
+export { findOtherWay, listPasskeys } from '../passkey/passkey.store.ts'
 
 /** Limit of passkeys of one user. */
 const PASSKEY_LIMIT = 20
@@ -88,9 +89,9 @@ export async function registerPasskey(
   const expected = { purpose: 'passkey-registration', address, userId, sessionId, now } as const
   // Locks the user before its challenges, in the order of a removal of a factor.
   await lockUser(tx, userId)
-  const refusal = findChallengeRefusal(await countAttempt(tx, hash), expected)
+  const refusal = findChallengeRefusal(await countAttempt(tx, { hash }), expected)
   if (refusal) return { problem: buildNotRegistered(refusal) }
-  await useChallenge(tx, hash, now)
+  await useChallenge(tx, { hash, now })
   const made = await verify(deps, credential, data.challenge)
   if (!made) return { problem: buildNotRegistered('passkey_not_verified') }
   checkLimit(await countPasskeys(tx, userId))
@@ -151,16 +152,6 @@ function buildNotRegistered(reason: string): Problem {
   const message = 'is not the answer to the options of the last 5 minutes, or is registered already; start again'
   const errors = [{ path: 'credential', code: 'not_accepted', message }]
   return new Problem('validation_failed', `credential: ${message}`, { errors, reason })
-}
-
-/** The passkeys of a user, the oldest first. */
-export function listOwnPasskeys(db: Database, userId: UserId): Promise<Passkey[]> {
-  return listPasskeys(db, userId)
-}
-
-/** Whether a user can sign in without any passkey: by a password or a connected provider. */
-export function hasWayBesidePasskeys(db: Database, userId: UserId): Promise<boolean> {
-  return findOtherWay(db, userId)
 }
 
 /** Renames a passkey of a user. Throws 404. */

@@ -110,11 +110,11 @@ export async function usePasskey(
   const data = readClientData(credential.response.clientDataJSON)
   if (!data || data.isCrossOrigin) return { ok: false, reason: 'passkey_malformed', userId: null }
   const hash = hashChallenge(data.challenge)
-  const refusal = findChallengeRefusal(await countAttempt(tx, hash), ask)
+  const refusal = findChallengeRefusal(await countAttempt(tx, { hash }), ask)
   if (refusal) return { ok: false, reason: refusal, userId: null }
   // One answer to a challenge, right or wrong.
-  await useChallenge(tx, hash, ask.now)
-  const passkey = await findPasskey(tx, credential.id)
+  await useChallenge(tx, { hash, now: ask.now })
+  const passkey = await findPasskey(tx, { credentialId: credential.id })
   if (!passkey) return { ok: false, reason: 'passkey_unknown', userId: null }
   const { userId } = passkey
   if (!isOwner(passkey, ask, credential)) return { ok: false, reason: 'passkey_of_other_person', userId }
@@ -123,7 +123,7 @@ export async function usePasskey(
   const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = verified
   // Locks the user before its passkey, in the order of a removal. A sign-in without a password learns the user only here.
   await lockUser(tx, userId)
-  const isUsed = await recordPasskeyUse(tx, passkey.id, { counter, isBackedUp, now: ask.now })
+  const isUsed = await recordPasskeyUse(tx, { id: passkey.id, counter, isBackedUp, now: ask.now })
   return isUsed ? { ok: true, passkey, isUserVerified } : { ok: false, reason: 'passkey_counter_regressed', userId }
 }
 

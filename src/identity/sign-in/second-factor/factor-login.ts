@@ -102,7 +102,7 @@ export interface RefusedFactorLogin {
 export async function checkFactorLogin(db: Database, login: FactorLogin): Promise<CheckedFactorLogin> {
   const { challenge, proof, now } = login
   const { address } = login.origin
-  const found = await findChallenge(db, hashChallenge(challenge))
+  const found = await findChallenge(db, { hash: hashChallenge(challenge) })
   const reason = findChallengeRefusal(found, { purpose: 'sign-in', address, now })
   if (reason || !found?.userId) return { kind: 'refused', reason: reason ?? 'challenge_unknown' }
   const { userId } = found
@@ -136,17 +136,17 @@ async function takeStep(
   const hash = hashChallenge(login.challenge)
   // Locks the user before its factors and challenges, in the order of a removal.
   await lockUser(tx, userId)
-  const challenge = await countAttempt(tx, hash)
+  const challenge = await countAttempt(tx, { hash })
   const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })
   if (reason) return { reason }
-  const present = await findPresentPassword(tx, userId)
+  const present = await findPresentPassword(tx, { userId })
   if (present === undefined) return { reason: 'disabled' }
   const { passwordHash } = present
   const first = findFirstStep(challenge?.proofHash, passwordHash)
   if (!challenge || first === undefined) return { reason: 'password_changed' }
   const proven = await useFactorProof(deps, tx, { userId, sessionId: null, proof, address, now })
   if (!proven.ok) return { reason: proven.reason }
-  await useChallenge(tx, hash, now)
+  await useChallenge(tx, { hash, now })
   const opened = await openSession(deps, tx, {
     userId,
     passwordHash,
@@ -187,7 +187,7 @@ export async function askForFactorPasskey(
   tx: Database,
   { challenge, address, now }: { challenge: string; address: string; now: Date },
 ): Promise<{ options: PublicKeyCredentialRequestOptionsJSON } | { problem: Problem }> {
-  const found = await findChallenge(tx, hashChallenge(challenge))
+  const found = await findChallenge(tx, { hash: hashChallenge(challenge) })
   const reason = findChallengeRefusal(found, { purpose: 'sign-in', address, now })
   if (reason || !found?.userId) return { problem: buildFactorFailed(reason ?? 'challenge_unknown') }
   const ask = { purpose: 'passkey-factor', userId: found.userId, sessionId: null, address, now } as const

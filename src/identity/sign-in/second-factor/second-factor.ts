@@ -13,13 +13,14 @@ import {
   countFactors,
   deleteFactors,
   type FactorCount,
-  findFactors,
   lockHasFactor,
   replaceRecoveryCodes,
   takeRecoveryCode,
 } from './second-factor.store.ts'
 import { matchTotp, TOTP_CODE_PATTERN } from './totp.ts'
 import { findTotp, type TotpFactor, takeTotpStep } from './totp-factor.store.ts'
+
+export { findFactors } from './second-factor.store.ts'
 
 /** Dependencies of the operations on second factors. */
 export interface FactorDeps extends SessionDeps {
@@ -85,7 +86,7 @@ export async function useFactorCode(
   const typed = code.replace(/\s/g, '')
   if (TOTP_CODE_PATTERN.test(typed)) return useTotpCode(deps, tx, { userId, code: typed, now })
   const hash = hashRecoveryCode(code)
-  const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now }))
+  const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now })) > 0
   return isTaken ? { ok: true, methods: ['otp'], used: 'recovery-code' } : { ok: false, reason: 'recovery_code_wrong' }
 }
 
@@ -94,7 +95,7 @@ async function useTotpCode(
   tx: Database,
   { userId, code, now }: { userId: UserId; code: string; now: Date },
 ): Promise<CheckedCode> {
-  const factor = await findTotp(tx, userId)
+  const factor = await findTotp(tx, { userId })
   if (!factor || factor.confirmedAt === null) return { ok: false, reason: 'no_factor' }
   const reason = await takeCodeOf(deps, tx, { factor, code, confirms: false, now })
   return reason ? { ok: false, reason } : { ok: true, methods: ['otp'], used: 'totp' }
@@ -112,7 +113,7 @@ export async function takeCodeOf(
   const step = matchTotp(secret, code, { nowMs, after: factor.lastStep })
   if (step === undefined)
     return matchTotp(secret, code, { nowMs, after: null }) === undefined ? 'code_wrong' : 'code_used'
-  return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) ? undefined : 'code_used'
+  return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) > 0 ? undefined : 'code_used'
 }
 
 /**
@@ -124,7 +125,7 @@ export async function renewRecoveryCodes(
   tx: Database,
   user: { userId: UserId; now: Date },
 ): Promise<string[]> {
-  if (await lockHasFactor(tx, user.userId)) return createNewRecoveryCodes(deps, tx, user)
+  if (await lockHasFactor(tx, user)) return createNewRecoveryCodes(deps, tx, user)
   throw new Problem(
     'conflict',
     'Recovery codes belong to a second factor. Enrol an authenticator app or a passkey first.',
@@ -157,7 +158,7 @@ export async function createFirstRecoveryCodes(
  * challenges and the mark `mfa` of its sessions, which then lose roles that need a second factor.
  */
 export async function endLastFactor(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
-  await deleteFactors(tx, userId)
+  await deleteFactors(tx, { userId })
   await lowerSessions(tx, userId, now)
 }
 
@@ -165,12 +166,4 @@ export async function endLastFactor(tx: Database, { userId, now }: { userId: Use
 export async function removeAllFactors(tx: Database, user: { userId: UserId; now: Date }): Promise<void> {
   await endLastFactor(tx, user)
   await clearFactorThrottle(tx, user.userId)
-}
-
-/** Enrolled factors of a user: its authenticator app, confirmed or not, and the count of its factors. */
-export function describeFactors(
-  db: Database,
-  userId: UserId,
-): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
-  return findFactors(db, userId)
 }

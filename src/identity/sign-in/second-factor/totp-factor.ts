@@ -52,7 +52,7 @@ export async function enrolAuthenticator(
 
 /** The app of a user that waits for its first code, with its key; undefined when there is none. */
 export async function findEnrolled(deps: FactorDeps, db: Database, userId: UserId): Promise<EnrolledTotp | undefined> {
-  const factor = await findTotp(db, userId)
+  const factor = await findTotp(db, { userId })
   const secret = factor?.confirmedAt === null ? openTotpSecret(deps, factor) : undefined
   if (!factor || !secret) return undefined
   const { email } = await loadUser(db, userId)
@@ -86,7 +86,7 @@ export async function confirmAuthenticator(
   { userId, code, now }: { userId: UserId; code: string; now: Date },
 ): Promise<ConfirmedTotp | { problem: Problem }> {
   await lockUser(tx, userId)
-  const factor = await findTotp(tx, userId)
+  const factor = await findTotp(tx, { userId })
   if (!factor) throw notFound('authenticator app')
   if (factor.confirmedAt !== null) throw new Problem('conflict', 'The authenticator app is confirmed already.')
   const reason = await takeCodeOf(deps, tx, { factor, code: code.replace(/\s/g, ''), confirms: true, now })
@@ -97,7 +97,7 @@ export async function confirmAuthenticator(
 /** Removes the authenticator app of a user, confirmed or not. Throws 404 when it has none. */
 export async function removeAuthenticator(tx: Database, user: { userId: UserId; now: Date }): Promise<TotpFactorId> {
   await lockUser(tx, user.userId)
-  const removed = await deleteTotp(tx, user.userId)
+  const removed = await deleteTotp(tx, user)
   if (!removed) throw notFound('authenticator app')
   if (!removed.hasPasskey) await endLastFactor(tx, user)
   return removed.id

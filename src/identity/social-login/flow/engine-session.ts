@@ -1,8 +1,10 @@
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Keyring } from '../../../base/keyring.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { deleteEngineSession, findSealedEngineToken, insertEngineSession } from './engine-session.store.ts'
+import { findSealedEngineToken, insertEngineSession } from './engine-session.store.ts'
 import type { LoginFlow } from './login-flow.store.ts'
+
+export { deleteEngineSession } from './engine-session.store.ts'
 
 /** The page on which a user decides about an app of a managed engine. */
 export const ENGINE_DECISION_PATH = '/auth/oauth/engine'
@@ -41,11 +43,6 @@ export async function findEngineToken(
   db: Database,
   { sessionId, now }: { sessionId: SessionId; now: Date },
 ): Promise<string | undefined> {
-  const sealed = await findSealedEngineToken(db, sessionId, now)
+  const sealed = await findSealedEngineToken(db, { sessionId, now })
   return sealed === undefined ? undefined : keyring.open(sealed, contextOf(sessionId))
-}
-
-/** Deletes the token of a session, with the last statement of the transaction. */
-export function forgetEngineToken(db: Database, sessionId: SessionId): Promise<void> {
-  return deleteEngineSession(db, sessionId)
 }

@@ -21,7 +21,7 @@ async function begin(db: Database): Promise<Buffer> {
     codeChallenge: null,
   }
   const flow = { ...rest, stateHash, provider: 'google', isBound: true, secret: 'sealed', expiresAt: EXPIRES_AT }
-  await insertFlow(db, flow, NOW)
+  await insertFlow(db, { ...flow, now: NOW })
   return stateHash
 }
 
@@ -52,7 +52,7 @@ test('the first name that a provider posts is kept, in its flow alone, and none 
   const [one, two, done] = [await begin(db), await begin(db), await begin(db)]
   await consume(db, done)
   const post = (stateHash: Buffer, name: string, provider = 'google') =>
-    keepPostedName(db, { stateHash, provider }, name)
+    keepPostedName(db, { stateHash, provider, name })
   await post(one, 'Of another provider', 'github')
   for (const name of ['Ada', 'Somebody else']) await post(one, name)
   await post(done, 'Late')

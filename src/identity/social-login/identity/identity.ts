@@ -36,7 +36,7 @@ async function listOwnIdentities(db: Database, userId: UserId): Promise<Identity
 
 /** An identity of the caller. Throws 404. */
 export async function loadOwnIdentity(db: Database, id: string, caller: Caller): Promise<IdentityRecord> {
-  const identity = await findOwnIdentity(db, id, caller.userId)
+  const identity = await findOwnIdentity(db, { id, userId: caller.userId })
   if (!identity) throw notFound('identity')
   return identity
 }
@@ -46,7 +46,7 @@ export function peekLink(
   db: Database,
   { code, userId, now }: { code: string; userId: UserId; now: Date },
 ): Promise<ProviderIdentity | undefined> {
-  return findLinkIdentity(db, hashSecret(code), { userId, now })
+  return findLinkIdentity(db, { codeHash: hashSecret(code), userId, now })
 }
 
 /** Reason of a refused connection, for the log and the audit log. */
@@ -122,7 +122,7 @@ export async function unlinkIdentity(
   const ways = await lockWaysOf(tx, caller.userId, id)
   const last = 'This is your last way to sign in. Set a password or connect another provider first.'
   const identity = chooseUnlinked(engine, ways, { id, last })
-  await deleteIdentity(tx, identity.id)
+  await deleteIdentity(tx, identity)
   return identity
 }
 
@@ -131,7 +131,7 @@ export async function loadIdentityOfUser(
   db: Database,
   { id, user }: { id: string; user: string },
 ): Promise<IdentityRecord> {
-  const identity = await findOwnIdentity(db, id, user as UserId)
+  const identity = await findOwnIdentity(db, { id, userId: user as UserId })
   if (!identity) throw notFound('identity')
   return identity
 }
@@ -150,7 +150,7 @@ export async function unlinkIdentityOfUser(
   if (caller.userId !== user) checkMayManageUser(caller, found.holdings)
   const last = 'This is the last way of the user to sign in. A password or another provider must be there first.'
   const identity = chooseUnlinked(engine, found.ways, { id, last })
-  await deleteIdentity(tx, identity.id)
+  await deleteIdentity(tx, identity)
   return identity
 }
 

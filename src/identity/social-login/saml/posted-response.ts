@@ -49,7 +49,7 @@ export async function judgeResponse(
   const state = fromRequestId(inResponseTo)
   const known = readState(deps.keyring, state, { provider: verifier.id, now })
   if ('reason' in known) return refuse(known.reason)
-  const flow = await findFlow(db, known.hash, verifier.id)
+  const flow = await findFlow(db, { stateHash: known.hash, provider: verifier.id })
   if (!flow) return refuse(known.isExpired ? 'state_expired' : 'state_unknown')
   if (flow.consumedAt || flow.postedAnswer !== null) return refuse('state_replayed')
   if (flow.expiresAt <= now) return refuse('state_expired')
@@ -81,7 +81,7 @@ export async function keepResponse(
   const signerHashes = proof.signers.map(hashCode)
   const answer: KeptAnswer = { person: proof.person, codeHash: hashCode(code), issuer, signerHashes }
   const sealed = deps.keyring.seal(JSON.stringify(answer), answerContextOf(stateHash))
-  const isKept = await keepPostedAnswer(tx, { stateHash, provider: connection, answer: sealed, now })
-  if (!isKept) return { ...refuse('state_replayed'), connection }
+  const kept = await keepPostedAnswer(tx, { stateHash, provider: connection, answer: sealed, now })
+  if (!kept) return { ...refuse('state_replayed'), connection }
   return { location: addToQuery(buildCallbackUrl(deps.baseUrl(), connection), { state, code }) }
 }
