@@ -59,10 +59,7 @@ interface SettingsInput extends KindInput {
   session_hours?: number
 }
 
-/**
- * The connection of a path. `closes` locks its account first, for a change that may close the ways in of members. Throws
- * 404, also for one of another account.
- */
+/** The connection of a path. `closes` locks its account first: a change may close ways in of members. Throws 404. */
 export async function loadConnection(
   db: Database,
   { target, id }: { target: AccountTarget; id: string },
@@ -75,19 +72,13 @@ export async function loadConnection(
   return found
 }
 
-/**
- * Checks that a caller may decide who signs in to an account: a connection opens the sessions of all of its members, so
- * the caller must hold there whatever an administrator of the account holds. Throws 403.
- */
+/** Checks that a caller holds all of an account's administrator: a connection signs in any member. Throws 403. */
 export function checkMayConnect(caller: Caller, account: AccountId): void {
   const grants = ADMIN_PATTERNS.map((pattern) => ({ pattern, place: account }))
   checkHoldsGrants(caller, grants, 'decide on the connections of this account')
 }
 
-/**
- * Creates a connection. Throws 404 for an account outside of the scope, 403 for a caller who holds less than an
- * administrator of the account or than a given role, 422, 409 `limit_reached`.
- */
+/** Creates a connection. Throws 404, 403 for a caller who holds less than it gives, 422, 409 `limit_reached`. */
 export async function createConnection(
   deps: ConnectionDeps,
   db: Database,
@@ -196,10 +187,7 @@ const listRoles = (groupRoles: readonly GroupRole[], defaultRole: RoleId | null)
   ...new Set([...groupRoles.map(({ role }) => role), ...(defaultRole === null ? [] : [defaultRole])]),
 ]
 
-/**
- * Checks that roles may be given by a connection: account-scoped, and within the permissions of the caller in the account,
- * as for a membership (docs/contract/identity.md#delegation). Throws 403, 422.
- */
+/** Checks that a connection may give roles, as a membership (docs/contract/identity.md#delegation). Throws 403, 422. */
 async function checkRoles(
   db: Database,
   { account, caller, before, after }: { account: AccountId; caller: Caller; before: RoleId[]; after: RoleId[] },

@@ -1,8 +1,4 @@
-/**
- * The interface of the OIDC engine (docs/contract/social-login.md#engine), which social login uses to reach the
- * providers. The embedded engine calls them itself, a managed one through its own server. State, browser binding,
- * linking and sessions are outside the interface and the same for both.
- */
+/** The OIDC engine (docs/contract/social-login.md#engine). State, browser, linking and sessions are outside of it. */
 export interface Engine {
   /** The enabled providers, in the order in which a sign-in page shows them. */
   listProviders(): readonly EngineProvider[]

@@ -70,10 +70,7 @@ function loadTemplate(folder: string | undefined, name: string): string {
   return template
 }
 
-/**
- * Reads the templates of mails: those of a folder, where they are, else the built-in ones. Throws an Error that names the
- * variable, the rule and the remedy.
- */
+/** Reads the templates of mails, of a folder or built in. Throws an Error that names variable, rule and remedy. */
 export function loadMailTemplate(folder: string | undefined, look: MailLook): MailTemplate {
   if (folder !== undefined) checkFolder(folder)
   return { ...look, html: loadTemplate(folder, 'mail.html'), text: loadTemplate(folder, 'mail.txt') }

@@ -13,10 +13,7 @@ export interface OutboxRow {
   expiresAt: Date
 }
 
-/**
- * Inserts a mail that is due at once, with the last statement of the transaction. With `isReal` false the same statement
- * inserts nothing, so that both take the same time.
- */
+/** Inserts a mail that is due, with the last statement. With `isReal` false it inserts nothing, in the same time. */
 export const insertMail = closingStatement<OutboxRow & { isReal: boolean; now: Date }>(`
   queued_mail as (
     insert into mail_outbox (document_id, kind, recipient, content, due_at, expires_at, created_at)

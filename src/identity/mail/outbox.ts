@@ -29,10 +29,7 @@ export function checkCanSend({ canSendMail }: MailDeps): void {
   })
 }
 
-/**
- * Writes a mail into the outbox, with the last statement of the transaction of the change that it belongs to. The
- * worker sends it after the commit. With `isReal` false nothing is written, at the same cost.
- */
+/** Writes a mail with the last statement of the transaction. With `isReal` false none is written, at the same cost. */
 export async function writeMail(
   deps: MailDeps,
   tx: Database,

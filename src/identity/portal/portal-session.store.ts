@@ -56,10 +56,7 @@ const countLiving = countBehindLock<{ living: number }, { account: string; now: 
   read: 'select living_portal_sessions(a.document_id, $now) as living from locked a',
 })
 
-/**
- * Locks an account until the transaction ends, and counts its open links and sessions. Undefined for an unknown
- * account.
- */
+/** Locks an account, and counts its open links and sessions. Undefined for an unknown account. */
 export async function countLivingSessions(db: Database, account: string, now: Date): Promise<number | undefined> {
   const [row] = await countLiving(db, { account, now })
   return row?.living

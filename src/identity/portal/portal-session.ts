@@ -153,10 +153,7 @@ export type OpenedPortal =
   | { session: FoundPortalSession; token: string }
   | { problem: Problem; session: FoundPortalSession | undefined }
 
-/**
- * Opens the session of a link, once: of concurrent openings one gets the token. Every other link is refused with the
- * same answer.
- */
+/** Opens the session of a link: of concurrent openings one gets the token. Every refusal has the same answer. */
 export async function openPortalSession(
   { random }: Pick<PortalSessionDeps, 'random'>,
   db: Database,
@@ -188,10 +185,7 @@ export async function leavePortalSession(
   return session
 }
 
-/**
- * Revokes a session of an account, or its link, effective with the next request. Throws 404 outside the scope, and when there
- * is none with this id that has not ended.
- */
+/** Revokes a session of an account, or its link. Throws 404 outside the scope, and for one that has ended. */
 export async function revokePortalSession(
   db: Database,
   { target, id, now }: { target: AccountTarget; id: string; now: Date },

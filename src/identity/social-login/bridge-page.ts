@@ -12,10 +12,7 @@ import { CAUSES } from './refusal-problem.ts'
 /** The query parameters that the bridge forwards. */
 export type BridgeParameters = Readonly<Record<string, string | undefined>>
 
-/**
- * Builds the bridge page (docs/contract/social-login.md#bridge-page). Its script reads the query or the fragment and
- * continues; without scripts a link does, for an answer that is in the query.
- */
+/** Builds the bridge page (docs/contract/social-login.md#bridge-page). A link does without scripts, for a query. */
 export function buildBridgePage(input: {
   brand: Brand
   texts: Texts

@@ -89,10 +89,7 @@ export function redirectOnWeb(
   }
 }
 
-/**
- * The answer to a refused sign-in (docs/contract/social-login.md#failures): the deep link with the error, a page for a
- * browser that shows the answer, else the problem.
- */
+/** The answer to a refused sign-in (docs/contract/social-login.md#failures): a deep link, a page, or the problem. */
 export function refuseSignIn(
   refused: Extract<Completion, { kind: 'refused' }>,
   facts: { provider: string; brand: Brand; texts: Texts; requestId: string; wantsPage: boolean },

@@ -210,10 +210,7 @@ export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callba
   return flow.expiresAt <= now ? { reason: 'state_expired', flow } : { flow }
 }
 
-/**
- * Stores the name that a provider posts beside its answer. The post has no cookie, so only the state identifies the
- * flow; it completes nothing.
- */
+/** Stores the posted name of a flow, found by its state alone: the post has no cookie. Completes nothing. */
 export async function takePostedForm(
   deps: FlowDeps,
   db: Database,

@@ -1,10 +1,7 @@
 import type { AccountId, ConnectionId } from '../../../base/id.ts'
 import { rowStatement, statement } from '../../../postgres/statement/statement.ts'
 
-/**
- * Enabled connections by the end of their last certificate, at most `$scanned`, and of these the ones that sign somebody
- * in: those of an account that is not deleted, with a proven domain.
- */
+/** Of `$scanned` enabled connections at most, by the end of their last certificate, those that sign somebody in. */
 const liveOf = (range: string) => `(
     select c.document_id, c.account, c.certificates_end_at as ends_at from (
       select c.document_id, c.account, c.certificates_end_at from connection c

@@ -90,10 +90,7 @@ export async function addConnectionDomain(
   return added
 }
 
-/**
- * Looks up the record of a domain, outside any transaction, because name servers may take seconds. Returns whether it
- * is there. Throws 404, and 429 within ten seconds of the last look-up.
- */
+/** Looks up the record, outside any transaction: name servers take seconds. Throws 404, 429 within ten seconds. */
 export async function lookForProof(
   { resolveTxt }: Pick<ConnectionDomainDeps, 'resolveTxt'>,
   db: Database,
@@ -112,10 +109,7 @@ export async function lookForProof(
   return { isFound: texts.includes(`signalbox-domain=${token}`) }
 }
 
-/**
- * Proves a domain by its record, or by the word of an operator. A domain is proven for one connection at most. `isChanged`
- * is false for a proven one. Throws 404, 403, 409 without the record and for a domain proven elsewhere.
- */
+/** Proves a domain, for one connection at most. `isChanged` is false for a proven one. Throws 404, 403, 409. */
 export async function verifyConnectionDomain(
   db: Database,
   input: DomainTarget & { proof: { by: 'operator' } | { by: 'dns'; isFound: boolean }; caller: Caller; now: Date },

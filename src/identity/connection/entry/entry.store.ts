@@ -76,10 +76,7 @@ const selectProven = statement<
       and s.expires_at > $now from session s where s.document_id = $session), false) as "isOpen",
     exists (select from narrowing_of($userId) n where n.connection = $connection) as "isNarrowed"`)
 
-/**
- * Whether a session of a locked user is open, and whether the connection narrows its user. The session may end meanwhile:
- * a proof opens nothing in an ended one.
- */
+/** Whether a session of a locked user is open (once ended, a proof opens nothing), and whether its user is narrowed. */
 export async function findProvenSession(
   db: Database,
   input: { session: SessionId; userId: UserId; connection: ConnectionId; now: Date },

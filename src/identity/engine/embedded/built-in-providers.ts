@@ -39,10 +39,7 @@ export interface ProviderSettings {
 /** A provider, or the setting that keeps it from being enabled, with the rule. */
 export type EnabledOrFault = { provider: EnabledProvider } | { setting: string; fault: string }
 
-/**
- * Enables a provider by its settings (docs/contract/social-login.md#providers). With a managed engine, which keeps the
- * credentials itself, the client id alone enables. Pure.
- */
+/** Enables a provider (docs/contract/social-login.md#providers); a managed engine needs the client id alone. Pure. */
 export function enableProvider(settings: ProviderSettings, isManaged = false): EnabledOrFault {
   const { name, clientId, clientSecret, issuer, teamId, keyId, isEmailTrusted = true } = settings
   const builtIn = Object.hasOwn(BUILT_IN, name) ? BUILT_IN[name] : undefined

@@ -1,7 +1,4 @@
-/**
- * A sample user of the development provider (docs/contract/social-login.md#development-provider). Its description
- * is the text `sample.<id>`.
- */
+/** A sample user (docs/contract/social-login.md#development-provider), described by the text `sample.<id>`. */
 export interface SampleUser {
   /** In the address of the page. */
   id: 'new' | 'returning' | 'unverified' | 'missing' | 'denied' | 'disabled'

@@ -95,10 +95,7 @@ function refuse(reason: EngineRefusal, detail: string): EngineResult {
   return { kind: 'refused', reason, detail }
 }
 
-/**
- * Redeems the code, reads the user again, and revokes the session of the engine, unless the caller needs it for a
- * decision.
- */
+/** Redeems the code, reads the user again, and ends the session of the engine unless a decision needs it. */
 async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): Promise<EngineResult> {
   const { client } = deps
   const { callback } = input

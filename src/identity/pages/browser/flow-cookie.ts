@@ -25,10 +25,7 @@ export interface BrowserFlow {
   continues?: string | undefined
 }
 
-/**
- * The cookies that bind what a browser begins, and ends after it was elsewhere, to this browser: an authorization, a sign-in
- * with a provider (docs/contract/pages.md#cookies-of-flows). Each flow has its own, so that two tabs work.
- */
+/** The cookies that bind a flow to the browser that began it, one each (docs/contract/pages.md#cookies-of-flows). */
 export interface FlowCookies {
   /** Whether the flow of this id began in the browser of a `Cookie` header. */
   isOwn(header: string | undefined, id: string | undefined): boolean

@@ -15,10 +15,7 @@ export interface FormProof {
   isFormToken: (token: string, browserId: string) => boolean
 }
 
-/**
- * Whether a form was sent by a page of the service in this browser (docs/contract/pages.md#forms). Pure. Undefined when it
- * was, else the 403 `form_refused`.
- */
+/** The 403 `form_refused`, unless a page of ours sent the form in this browser (docs/contract/pages.md#forms). Pure. */
 export function findFormProblem(proof: FormProof): Problem | undefined {
   const reason = findRefusal(proof)
   if (reason === undefined) return undefined

@@ -101,10 +101,7 @@ export interface PageBehaviour<Deps, Field extends string, Name extends string, 
 
 type Checked<Prepared> = { visitor: Visitor; problem: Problem } | { visitor: Visitor; prepared: Prepared }
 
-/**
- * Declares a page for a browser. The browser's session comes from its cookies. A form is checked before anything else: one
- * that no page of the service sent in this browser is refused and audited.
- */
+/** Declares a page. A form that no page of ours sent in this browser is refused before anything else, and audited. */
 export function definePage<
   Deps extends PageDeps,
   Field extends string = never,

@@ -21,10 +21,7 @@ export function buildRefreshUrl(next: string): string {
   return `/auth/refresh?${new URLSearchParams({ next })}`
 }
 
-/**
- * The address of the sign-in page: continues at a path of the service or returns to an app, and shows a message by its
- * name. With `again` it also asks a signed-in user.
- */
+/** The address of the sign-in page, with the way on and a message by its name. `again` asks a signed-in user too. */
 export function buildSignInUrl({
   redirect_url,
   next,
@@ -44,10 +41,7 @@ export function buildFormUrl(path: string, { redirect_url, next }: { redirect_ur
   return addQuery(path, { redirect_url, next })
 }
 
-/**
- * The address of a page that begins a sign-in: it continues at a path of the service or returns to an app. `login` is an
- * open sign-in by mail.
- */
+/** The address of a page that begins a sign-in, with the way on. `login` is an open sign-in by mail. */
 export function buildGoalUrl(
   path: string,
   { target, next, login }: { target: { url: string } | undefined; next: string | undefined; login?: string },

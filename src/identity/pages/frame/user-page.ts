@@ -24,10 +24,7 @@ export interface UserPageBehaviour<Deps, Field extends string, Name extends stri
   handle: (deps: Deps, request: UserRequest<Field, Name, Prepared>) => Promise<PageAnswer>
 }
 
-/**
- * Declares a page for a signed-in user: other visitors are asked to sign in, and a session with an old proof is asked
- * for a new one. The request is not repeated; the user sends the form again.
- */
+/** Declares a page for a signed-in user. Others sign in first, or give a fresh proof, and then send the form again. */
 export function defineUserPage<
   Deps extends PageDeps,
   Field extends string = never,

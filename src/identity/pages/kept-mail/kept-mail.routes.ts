@@ -17,10 +17,7 @@ const KeptMailRow = namedObject('KeptMail', {
   created_at: TimestampSchema,
 })
 
-/**
- * The stored mails (docs/contract/sessions.md#mail). Mounted in development and tests without a mail server. They
- * contain links that sign users in, so only this machine may read them.
- */
+/** The kept mails of development (docs/contract/sessions.md#mail). They sign users in: only this machine reads them. */
 export const keptMailRoutes: Routes<{ brand: Brand }> = [
   defineRoute(
     {

@@ -112,10 +112,7 @@ export function listFormTargets({ target }: Goal): { formTargets?: string[] } {
   return target ? { formTargets: [target.formTarget] } : {}
 }
 
-/**
- * The answer to a sign-in in a browser: its cookies, and the redirect to the destination. Revokes the previous session
- * of the browser, so that no orphan remains.
- */
+/** The answer to a sign-in in a browser. Revokes its previous session, so that no orphan remains. */
 export async function continueSignedIn(
   deps: SignInPageDeps,
   db: Database,

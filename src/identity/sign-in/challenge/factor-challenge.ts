@@ -52,10 +52,7 @@ export type ChallengeRefusal =
   | 'other_network'
   | 'other_person'
 
-/**
- * The reason for which this request cannot answer a challenge; undefined when it can. `userId` and `sessionId` are
- * those of the request, if any. Pure. A count of attempts that includes this one may reach the limit.
- */
+/** The reason for which a request cannot answer a challenge, whose `attempts` count it; undefined when it can. Pure. */
 export function findChallengeRefusal(
   challenge: FactorChallenge | undefined,
   expected: {

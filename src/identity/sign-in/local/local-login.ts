@@ -84,10 +84,7 @@ async function hashAgain(passwords: PasswordHashing, password: string): Promise<
   }
 }
 
-/**
- * Opens the session of a checked sign-in, in the caller's transaction, or returns the refusal, which the caller commits. For
- * a user with a second factor the refusal holds the second step.
- */
+/** Opens the session of a checked sign-in, or returns the refusal (or second step), which the caller commits. */
 export async function logInLocally(
   deps: SessionDeps,
   tx: Database,
@@ -119,10 +116,7 @@ function findReason(credentials: Credentials | undefined, isCorrect: boolean): L
   return isCorrect ? 'disabled' : 'wrong_password'
 }
 
-/**
- * Opens the session for a correct password, or the second step of a user with a second factor. Undefined when the user
- * was disabled, or the password was changed, since the check: a session must not survive either.
- */
+/** Opens the session, or the second step. Undefined when the user or the password changed since the check. */
 async function openSession(
   deps: SessionDeps,
   tx: Database,

@@ -19,10 +19,7 @@ export function buildLoginOutcome(signedIn: SignIn): DataOutcome<Static<typeof L
   }
 }
 
-/**
- * The outcome of an attempt to sign in. A refusal has the user of the attempt, for the audit entry, and the tried
- * `email`: those of one address are counted together, with or without a user.
- */
+/** The outcome of a sign-in. A refusal has its user and `email`: those of one address are counted together. */
 export function toLoginOutcome(
   result: SignIn | { problem: Problem; userId: UserId | null },
   email?: string,

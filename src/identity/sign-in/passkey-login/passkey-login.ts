@@ -13,10 +13,7 @@ export interface RefusedPasskeyLogin {
   userId: UserId | null
 }
 
-/**
- * Signs a user in by a passkey alone, in the caller's transaction, which the caller commits also for a refusal
- * (docs/contract/second-factor.md#passkeys). The device has verified the user, so the passkey counts for two factors.
- */
+/** Signs in by a passkey alone, two factors (docs/contract/second-factor.md#passkeys). The caller commits a refusal. */
 export async function logInWithPasskey(
   deps: SessionDeps,
   tx: Database,

@@ -34,10 +34,7 @@ interface User {
   now: Date
 }
 
-/**
- * Asks the browser for a new passkey (docs/contract/second-factor.md#passkeys). Returns the options of
- * `navigator.credentials.create`. Throws 409 `limit_reached`.
- */
+/** Asks the browser for a new passkey (docs/contract/second-factor.md#passkeys). Throws 409 `limit_reached`. */
 export async function askForNewPasskey(
   deps: FactorDeps,
   tx: Database,
@@ -73,10 +70,7 @@ export interface RegisteredPasskey {
   recoveryCodes: string[] | null
 }
 
-/**
- * Registers the passkey of an answer to `askForNewPasskey`, in the caller's transaction, which the caller commits also for a
- * refusal. Throws 409 `limit_reached`.
- */
+/** Registers the passkey of an answer. The caller commits a refusal too. Throws 409 `limit_reached`. */
 export async function registerPasskey(
   deps: FactorDeps,
   tx: Database,
@@ -137,10 +131,7 @@ async function verify(
   }
 }
 
-/**
- * Whether the attestation is none, or by the key of the passkey itself, as requested. Certificates are not read:
- * checking them would load revocation lists from addresses chosen by a stranger.
- */
+/** Whether the attestation is none, or by the key itself: certificates would load lists from strangers' addresses. */
 async function isOwnAttestation({ response }: RegistrationResponseJSON): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')))

@@ -83,10 +83,7 @@ const remove = statement<Passkey & { hasOtherWay: boolean; hasOtherFactor: boole
       or exists (select from totp_factor where "user" = $userId and confirmed_at is not null) as "hasOtherFactor"
   from removed, other`)
 
-/**
- * Removes a passkey of a locked user, and returns whether another sign-in method (a passkey, a password or a connected
- * provider) and another factor remain. Undefined for an unknown one.
- */
+/** Removes a passkey of a locked user, and returns what remains beside it. Undefined for an unknown one. */
 export async function deletePasskey(
   db: Database,
   id: string,

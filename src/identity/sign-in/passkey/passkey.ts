@@ -72,10 +72,7 @@ export interface PasskeyAsk {
   now: Date
 }
 
-/**
- * Requests a proof by a passkey (docs/contract/second-factor.md#passkeys): one of a user's own passkeys, else any of
- * the browser. Returns the options of `navigator.credentials.get`.
- */
+/** Requests a proof by an own or any passkey (docs/contract/second-factor.md#passkeys): options for the browser. */
 export async function askForPasskey(
   deps: Pick<SessionDeps, 'random' | 'keys'>,
   tx: Database,
@@ -98,10 +95,7 @@ export type PasskeyProof =
   | { ok: true; passkey: Passkey; isUserVerified: boolean }
   | { ok: false; reason: PasskeyRefusal; userId: UserId | null }
 
-/**
- * Checks an answer to `askForPasskey`, and spends the challenge and the signature, in the caller's transaction, which
- * the caller commits also for a refusal. Concurrent answers to one challenge follow each other by its lock.
- */
+/** Checks an answer to `askForPasskey`, and spends its challenge and signature. The caller commits a refusal too. */
 export async function usePasskey(
   deps: Pick<SessionDeps, 'keys'>,
   tx: Database,

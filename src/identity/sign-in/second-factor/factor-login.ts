@@ -44,10 +44,7 @@ function findFirstStep(proofHash: Buffer | null | undefined, passwordHash: strin
   return steps.find((first) => proofHash?.equals(hashProof(first, passwordHash)))
 }
 
-/**
- * Begins the second step of a sign-in after a correct first step, in the caller's transaction
- * (docs/contract/second-factor.md#second-step). Undefined for a user without a second factor.
- */
+/** Begins a second step (docs/contract/second-factor.md#second-step). Undefined for a user without a second factor. */
 export async function openSecondStep(
   deps: { random: Random },
   tx: Database,
@@ -95,10 +92,7 @@ export interface RefusedFactorLogin {
   userId: UserId | null
 }
 
-/**
- * Counts a second step as failed before its proof is checked, if the proof can be guessed. Runs outside any
- * transaction, so that concurrent steps see each other's counts.
- */
+/** Counts a second step as failed before its check, outside any transaction: concurrent ones see these counts. */
 export async function checkFactorLogin(db: Database, login: FactorLogin): Promise<CheckedFactorLogin> {
   const { challenge, proof, now } = login
   const { address } = login.origin
@@ -111,10 +105,7 @@ export async function checkFactorLogin(db: Database, login: FactorLogin): Promis
   return until ? { kind: 'throttled', until, userId } : { kind: 'charged', userId }
 }
 
-/**
- * Takes the second step of a sign-in in the caller's transaction: opens the session and spends the challenge, or
- * returns the refusal, which the caller commits. The lock on the user serializes concurrent steps.
- */
+/** Takes the second step: opens the session, or returns the refusal, which the caller commits. Locks the user. */
 export async function logInWithFactor(
   deps: FactorDeps,
   tx: Database,

@@ -116,10 +116,7 @@ export async function takeCodeOf(
   return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) > 0 ? undefined : 'code_used'
 }
 
-/**
- * Replaces the recovery codes of a user, which are returned once and stored as hashes. Locks the user: renewals are
- * serialized, and none follows the removal of the last factor. Throws 409 for a user without a factor.
- */
+/** Replaces the recovery codes behind the lock of the user: none follow its last factor. Throws 409 without one. */
 export async function renewRecoveryCodes(
   deps: { random: Random },
   tx: Database,
@@ -153,10 +150,7 @@ export async function createFirstRecoveryCodes(
   return recoveryCodes > 0 ? null : createNewRecoveryCodes(deps, tx, user)
 }
 
-/**
- * Removes what depends on the factors of a locked user whose last one was removed: the recovery codes, the open
- * challenges and the mark `mfa` of its sessions, which then lose roles that need a second factor.
- */
+/** Removes what depends on factors after the last one: recovery codes, challenges, the mark `mfa` of sessions. */
 export async function endLastFactor(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
   await deleteFactors(tx, { userId })
   await lowerSessions(tx, userId, now)

@@ -5,10 +5,7 @@ import { changeStatement, rowStatement, statement } from '../../../postgres/stat
 
 export type TotpFactorId = Id<'totp factor'>
 
-/**
- * An authenticator app. `confirmedAt` is null while it was enrolled and no code was sent yet; `lastStep` is the time step of the
- * last accepted code.
- */
+/** An authenticator app; `confirmedAt` is null until its first code, `lastStep` the time step of the last one. */
 const totp = defineRecord('totp_factor', [
   'document_id',
   'secret_encrypted',
@@ -22,10 +19,7 @@ export type TotpFactor = RecordOf<typeof totp>
 /** The members of a factor `t`, to join to another statement. */
 export const OF_TOTP = totp.members('t')
 
-/**
- * Enrols a secret; replaces one that was not confirmed. Returns it with the address of the user; undefined when the user
- * has a confirmed one.
- */
+/** Enrols a secret, in place of an unconfirmed one; undefined beside a confirmed one. Returns the address too. */
 export const enrolTotp = rowStatement<
   TotpFactor & { email: string },
   { id: TotpFactorId; userId: UserId; secretEncrypted: string; now: Date },
@@ -49,10 +43,7 @@ export const findTotp = rowStatement<TotpFactor, { userId: UserId }>(
   `select ${totp.members()} from totp_factor where "user" = $userId`,
 )
 
-/**
- * Spends the code of a time step; with `confirms` the first one, which confirms the factor. 0 when a code of this
- * or a later step was used already: of two concurrent uses one succeeds.
- */
+/** Spends the code of a time step; with `confirms` the first one. 0 when this or a later step was used already. */
 export const takeTotpStep = changeStatement<{ id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
   update totp_factor
   set last_step = $step, last_used_at = $now, updated_at = $now,
@@ -64,9 +55,7 @@ export const deleteTotp = rowStatement<{ id: TotpFactorId; hasPasskey: boolean }
   delete from totp_factor where "user" = $userId
   returning document_id as id, exists (select from passkey p where p."user" = $userId) as "hasPasskey"`)
 
-/**
- * Up to `limit` factors after `after` whose secret is encrypted under an older key, locked until the transaction ends.
- */
+/** Factors after `after` whose secret is encrypted under an older key, locked until the transaction ends. */
 export const listStaleTotps = statement<
   { id: TotpFactorId; secretEncrypted: string },
   { prefix: string; after: string | null; limit: number }

@@ -32,10 +32,7 @@ export interface EnrolledTotp {
   otpauthUrl: string
 }
 
-/**
- * Enrols an authenticator app. It becomes a factor with `confirmTotp`; enrolling again replaces an unconfirmed one.
- * Throws 409 when the user has a confirmed one.
- */
+/** Enrols an authenticator app, in place of an unconfirmed one. Throws 409 beside a confirmed one. */
 export async function enrolAuthenticator(
   deps: FactorDeps,
   tx: Database,
@@ -76,10 +73,7 @@ export function buildWrongCode(reason: string): Problem {
   return new Problem('validation_failed', detail, { errors, reason })
 }
 
-/**
- * Confirms an enrolled app by its first code, in the caller's transaction. Throws 404 when none is enrolled, 409 when it is
- * confirmed already.
- */
+/** Confirms an enrolled app by its first code. Throws 404 when none is enrolled, 409 when it is confirmed already. */
 export async function confirmAuthenticator(
   deps: FactorDeps,
   tx: Database,

@@ -14,10 +14,7 @@ const KEPT_MS = 600_000
 
 const contextOf = (sessionId: SessionId) => `engine-session:${sessionId}`
 
-/**
- * Whether a sign-in leads to a decision about an app, for which the engine requires the user's own token
- * (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Only in the browser that started it. Pure.
- */
+/** Whether a sign-in needs the engine's token (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Pure. */
 export function leadsToDecision(
   { redirectUrl, linkTo, isBound }: Pick<LoginFlow, 'redirectUrl' | 'linkTo' | 'isBound'>,
   baseUrl: string,

@@ -36,10 +36,7 @@ export function issueState(
   return { state, hash: hashSecret(state), expiresAt }
 }
 
-/**
- * The hash of a genuine state, or the reason of a refusal. The signature covers the provider: a state is valid at its
- * callback only.
- */
+/** The hash of a genuine state of this provider, or the reason of a refusal. */
 export function readState(
   keyring: Pick<Keyring, 'deriveKeys'>,
   text: string | undefined,

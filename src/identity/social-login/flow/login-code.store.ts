@@ -59,10 +59,7 @@ const take = statement<RecordOf<typeof stored>, { codeHash: Buffer; purpose: 'si
   delete from login_code where code_hash = $codeHash and purpose = $purpose
   returning ${stored.members()}`)
 
-/**
- * Deletes and returns a code of this purpose, valid or expired: it can be used once, with any result. Undefined for
- * an unknown one. The caller commits.
- */
+/** Deletes and returns a code of this purpose, valid or expired: it works once. The caller commits. */
 export async function takeLoginCode(
   db: Database,
   codeHash: Buffer,

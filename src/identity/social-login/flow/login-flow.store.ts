@@ -3,10 +3,7 @@ import { deletionOfOld } from '../../../postgres/retention.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 
-/**
- * A flow. `linkTo` is the user who connects the provider, `proves` the session that the connection proves, both null for
- * a sign-in; `secret`, encrypted, is the engine's state of the start.
- */
+/** A flow. `linkTo`: the user who connects; `proves`: the session that is proven; `secret`: the engine's, encrypted. */
 const flow = defineRecord(
   'login_flow',
   [

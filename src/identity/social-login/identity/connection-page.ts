@@ -48,10 +48,7 @@ ${others.length > 0 && renderOthers(texts, others)}`
 const findProvider = (providers: readonly EngineProvider[], provider: string) =>
   providers.find(({ name }) => name === provider) ?? { name: provider, label: provider }
 
-/**
- * A stranger's link may have started the flow, in a browser signed in at the provider as the stranger: only a click
- * connects, and the question names the account.
- */
+/** A stranger's link may have started the flow: only a click connects, and the question names the account. */
 function renderQuestion(
   deps: Deps,
   view: Reader & { linkCode: string; identity: ProviderIdentity; label: string },

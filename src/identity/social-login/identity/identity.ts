@@ -84,9 +84,7 @@ async function saveLink(
   return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
 }
 
-/**
- * The identities of a user for its own page, the oldest first, and whether the enabled one is the only sign-in method.
- */
+/** The identities of a user, the oldest first, and whether the enabled one is the only sign-in method. */
 export async function describeConnections(
   { engine }: { engine: Engine },
   db: Database,
@@ -110,10 +108,7 @@ function hasOtherWayIn(
   return identities.some((identity) => identity !== without && enabled.includes(identity.provider))
 }
 
-/**
- * Disconnects an identity of the caller. Throws 404, and 409 for the last sign-in method: a password, a passkey or an
- * identity at a provider that is enabled must remain.
- */
+/** Disconnects an identity of the caller. Throws 404, and 409 for the last sign-in method. */
 export async function unlinkIdentity(
   { engine }: { engine: Engine },
   tx: Database,
@@ -136,10 +131,7 @@ export async function loadIdentityOfUser(
   return identity
 }
 
-/**
- * Disconnects an identity of a user on behalf of an operator, who must hold all permissions of the user. Throws 404,
- * 403, and 409 for the last sign-in method of the user.
- */
+/** Disconnects an identity for an operator, who must hold all of its user. Throws 404, 403, 409 for the last way in. */
 export async function unlinkIdentityOfUser(
   { engine }: { engine: Engine },
   tx: Database,

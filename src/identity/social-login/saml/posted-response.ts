@@ -31,11 +31,7 @@ type RefusedResponse = Extract<JudgedResponse, { kind: 'refused' }>
 
 const refuse = (reason: Refusal, detail: string | null = null): RefusedResponse => ({ kind: 'refused', reason, detail })
 
-/**
- * Checks the response that a browser posted for a provider (docs/contract/saml.md#checks), outside any transaction. The
- * post has no cookie, so that the request alone finds the flow. Throws 404 for a connection that does not exist or is
- * disabled.
- */
+/** Checks a posted response (docs/contract/saml.md#checks), whose flow its request alone finds. Throws 404. */
 export async function judgeResponse(
   deps: FlowDeps,
   db: Database,
@@ -65,10 +61,7 @@ function refuseResponse({ refusal, detail }: SamlRefused): RefusedResponse {
   return refuse(refusal === 'idp_refused' ? 'denied' : 'answer_refused', whole)
 }
 
-/**
- * Keeps a proven person with its flow, encrypted, in the caller's transaction: once for a flow, and once for an assertion.
- * Returns where the browser continues, with a code that proves that it posted the response.
- */
+/** Keeps a proven person with its flow, encrypted, once. Returns the way on, with a code for this browser. */
 export async function keepResponse(
   deps: FlowDeps,
   tx: Database,

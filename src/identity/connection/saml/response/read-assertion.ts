@@ -38,10 +38,7 @@ const NAME_LIMIT = 256
 /** Conditions that permit the use for a sign-in (SAML 2.0 core, 2.5). */
 const KNOWN_CONDITIONS = ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']
 
-/**
- * Checks a verified assertion (SAML 2.0 profiles, 4.1.4.3; docs/contract/saml.md#checks): issuer, conditions, the
- * confirmation of the subject as bearer, and the statement of an authentication. Pure.
- */
+/** Checks a verified assertion (SAML 2.0 profiles, 4.1.4.3; docs/contract/saml.md#checks). Pure. */
 export function checkAssertion(assertion: XmlElement, expected: Expected): CheckedAssertion | SamlRefused {
   if (!isElement(assertion, 'assertion', 'Assertion')) return refuse('assertion_missing', assertion.name)
   const issuer = childrenOf(assertion, 'assertion', 'Issuer').map(textOf)
