@@ -1,20 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
-/**
- * Bounded cache of one process, by key. Beyond the limit the least recently used entry is evicted. Every operation
- * takes constant time.
- */
+/** Bounded cache of one process, which evicts the least recently used entry. Operations take constant time. */
 export interface Cache<Key, Value> {
   /** The value under this key; marks it as used. */
   find(key: Key): Value | undefined
-  /** Stores a value, replacing the one under its key. */
   put(key: Key, value: Value): void
-  /** Removes the value under this key. */
   drop(key: Key): void
-  /** Removes all values. */
   clear(): void
-  /** Number of stored values. */
   count(): number
   /** All values, least recently used first; does not mark them as used. */
   entries(): [Key, Value][]
@@ -22,7 +15,6 @@ export interface Cache<Key, Value> {
 
 /** Options of a cache. */
 export interface CacheOptions<Key, Value> {
-  /** Maximum number of entries. */
   limit: number
   /** Called for each entry that is evicted, removed, cleared or replaced. */
   onGone?: (key: Key, value: Value) => void

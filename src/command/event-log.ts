@@ -127,7 +127,6 @@ async function turnOff(db: Database, { eventLog }: Config): Promise<void> {
   print('Events are not recorded for the log any more. The stream in NATS is as it was.')
 }
 
-/** Makes a change with its audit entry. */
 async function inAudited(
   db: Database,
   detail: Record<string, unknown>,

@@ -9,7 +9,6 @@ import { ContractRow, type ContractStatus } from './contract.schema.ts'
 
 export type ContractId = Id<'contract'>
 
-/** A contract: every column that the API shows. */
 const contract = defineRecord('contract', columnsOf(ContractRow)).typed<{ status: ContractStatus }>()
 export type ContractRecord = RecordOf<typeof contract>
 export const toContractRow = wireOf(contract, ContractRow)
@@ -57,7 +56,6 @@ export async function insertContract(db: Database, row: NewContract): Promise<Co
   return inserted
 }
 
-/** A contract as a request names it. */
 interface Target {
   id: string
   scope: PermissionScope
@@ -66,7 +64,6 @@ interface Target {
 const IN_SCOPE = `document_id = $id and ${isNull('deleted_at')}
     and ($accounts::uuid[] is null or account = any($accounts))`
 
-/** The placeholders of `IN_SCOPE`. */
 interface InScope {
   id: string
   /** Null for all. */
@@ -84,10 +81,7 @@ const update = statement<
   where ${IN_SCOPE} and (name, status) is distinct from (coalesce($name, name), coalesce($status, status))
   returning ${contract.members()}`)
 
-/**
- * Changes name or status of the contract with this id, in one statement. Undefined when there is none within `scope`, or
- * when nothing would differ.
- */
+/** Changes a contract in one statement. Undefined when none is within `scope`, or when nothing would differ. */
 export async function changeIfDifferent(
   db: Database,
   { id, scope }: Target,

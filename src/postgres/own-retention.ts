@@ -10,7 +10,6 @@ export interface OwnRetention {
   account: AccountId
   /** From 1 to 3650. */
   days: number
-  /** Whether the account is deleted. It is then never kept longer than others. */
   isDeleted: boolean
 }
 
@@ -59,9 +58,7 @@ export interface WalkPage {
   last: WalkPosition | undefined
 }
 
-/**
- * Progress of one process through rows of all accounts. A lost one costs the first walk again, never a row.
- */
+/** Progress of one process through rows of all accounts. A lost one costs another walk, never a row. */
 export interface LedgerWalk {
   /** The accounts that it passes over. With others it begins again: the rows of one that is no longer among them count. */
   longer: string

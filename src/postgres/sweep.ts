@@ -7,10 +7,7 @@ export interface SweepContext {
   db: Database
   /** Now, by the clock of the database. */
   now: Date
-  /**
-   * Maximum number of rows in one statement, for short locks, so that no delivery waits
-   * (docs/contract/delivery.md#retention).
-   */
+  /** Maximum number of rows in one statement, so that no delivery waits (docs/contract/delivery.md#retention). */
   limit: number
   /** Ledger rows that ended before this have expired (`WEBHOOK_LEDGER_RETENTION_DAYS`). */
   ledgerBefore: Date
@@ -20,7 +17,6 @@ export interface SweepContext {
   walks: Map<string, LedgerWalk>
   /** Audit entries from before this have expired (`AUDIT_RETENTION_DAYS`). */
   auditBefore: Date
-  /** The worker of this process. */
   workerId: string
   keyring: Keyring
 }

@@ -14,7 +14,6 @@ import type { CellWorkers } from './cell-workers.ts'
 /** Interval between two looks at the cells of home. */
 const LOOK_MS = 5_000
 
-/** A cell that this process serves. */
 interface Served {
   opened: OpenedCell
   workers: CellWorkers
@@ -38,7 +37,6 @@ export interface CellWatch {
   /** Looks once. Never throws. */
   look(): Promise<void>
   opened(): ReadonlyMap<string, CellDatabase>
-  /** The workers on a cell that is opened. */
   workersOf(name: string): CellWorkers | undefined
   /** The cells that this process cannot use. */
   missing(): readonly string[]
@@ -48,10 +46,7 @@ export interface CellWatch {
   stop(): Promise<void>
 }
 
-/**
- * Builds the watch of a process with an event log: without one there are no cells, and home is not asked. A cell that cannot
- * be used is tried again at each look, and disturbs no other.
- */
+/** Builds the watch of a process with an event log. A cell that cannot be used is tried again at each look. */
 export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   const { config, logger, keyring, db, rest = systemClock.sleep } = deps
   const stopping = new AbortController()

@@ -6,7 +6,6 @@ import { readSecretFiles } from './secret-files.ts'
 export interface ClientConfig {
   /** The service's base URL, without a trailing slash. */
   url: string
-  /** The bearer token, when one was given. */
   token: string | undefined
   /** The secret of a webhook, for `listen` and `verify`. */
   webhookSecret: string | undefined
@@ -28,9 +27,7 @@ const CLIENT_SETTINGS = [
   'SIGNALBOX_DATA_DIR',
 ]
 
-/**
- * Reads the settings of a receiver-side command. The service may run elsewhere, so its settings are not required. Throws a `ConfigError`.
- */
+/** Reads the settings of a receiver-side command; those of the service are not required. Throws a `ConfigError`. */
 export function readClientConfig(environment?: Environment, directory = process.cwd()): ClientConfig {
   const env = withDotEnv(environment, directory)
   const given = Object.fromEntries(CLIENT_SETTINGS.map((name) => [name, env[name]]))

@@ -34,7 +34,6 @@ export interface MountedRealtime {
   server(): RealtimeServer | undefined
   /** Starts the server, and waits until it has joined the other processes and accepts connections; 5 s at most. */
   start(): Promise<void>
-  /** Closes the connections. */
   stop(): Promise<void>
 }
 
@@ -45,12 +44,9 @@ export interface RealtimeMount {
   limiter: RateLimiter
   ids: IdMaker
   app: RealtimeApp
-  /** The bus to the other processes. */
   openBus: OpenBus | undefined
   metrics: Pick<RealtimeMetrics, 'watchBus'>
-  /** Receives a grant of this or another process. */
   onGrant: (userId: UserId, token?: string) => void
-  /** Receives events of channels. */
   onChannelEvent: (event: ChannelEvent) => void
 }
 
@@ -83,10 +79,7 @@ export function prepareEmbeddedRealtime(
   }
 }
 
-/**
- * The embedded server as publishing sees it. A process that runs one publishes to itself; another one to BASE_URL. Clients
- * connect to BASE_URL.
- */
+/** The embedded server as publishing sees it: this process if it runs one, else BASE_URL, where clients connect. */
 function describePublishing(
   app: RealtimeApp,
   parts: { baseUrl: () => string; ownOrigin: (() => string) | undefined; server: () => RealtimeServer | undefined },
@@ -117,10 +110,7 @@ function describePublishing(
   }
 }
 
-/**
- * Mounts the embedded server: `GET /app/{key}` as an upgrade, and the HTTP API below `/apps`
- * (docs/contract/realtime-server.md). Both answer 503 until `start`.
- */
+/** Mounts `GET /app/{key}` and the HTTP API below `/apps` (docs/contract/realtime-server.md): 503 until `start`. */
 async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount): Promise<MountedRealtime> {
   const { options, upgrades, limiter, app } = mount
   const { config, clock, random, logger } = options
@@ -179,9 +169,7 @@ export function buildAppChannelFeed(
   return buildChannelFeed({ db, clock, logger, workerId, countEvent: realtime.countChannelEvent })
 }
 
-/**
- * Passes on the observations of the server. All processes observe the same channel events: the oldest one reports them.
- */
+/** Passes on the observations of the server. The oldest process reports the channel events that all observe. */
 function report({ onGrant, onChannelEvent }: RealtimeMount, observation: Observation, isReporter: boolean): void {
   if (observation.kind === 'permitted') onGrant(observation.user as UserId, observation.token)
   const event = isReporter ? readObservation(observation) : undefined

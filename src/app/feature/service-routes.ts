@@ -24,13 +24,11 @@ export interface ServiceRouteDeps {
   clock: Pick<Clock, 'now'>
   metrics: Metrics
   catalogue: readonly CatalogueEntry[]
-  /** Whether the start of this process has finished. */
   hasStarted: () => boolean
   /** The clock, where it follows the database's. */
   time?: DatabaseClock | undefined
   /** The use of the read replica; undefined without one. */
   replica?: (() => ReplicaState) | undefined
-  /** Whether this process was asked to stop. */
   isStopping: () => boolean
   /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess
@@ -41,10 +39,7 @@ export interface ServiceRouteDeps {
 /** `local`: from this machine, without a token. `{ token }`: with this bearer token. `closed`: the path does not exist. */
 export type MetricsAccess = 'local' | 'closed' | { token: string }
 
-/**
- * Development needs no token and answers this machine only; other environments need the token, and without one the path
- * does not exist.
- */
+/** Development needs no token and answers this machine only; elsewhere there is no path without a token. */
 export function decideMetricsAccess(config: { appEnv: string; metricsToken: string | undefined }): MetricsAccess {
   if (config.appEnv === 'development') return 'local'
   return config.metricsToken === undefined ? 'closed' : { token: config.metricsToken }

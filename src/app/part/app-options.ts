@@ -36,7 +36,6 @@ export interface AppOptions {
   time?: DatabaseClock
   random: Random
   lookup: Lookup
-  /** Finds the TXT records that prove domains. */
   resolveTxt: ResolveTxt
   logger: Logger
   /** Lines that the log lost, and lines that it summed up. Default: none. */
@@ -49,10 +48,7 @@ export interface AppOptions {
   hashingSemaphore?: HashingSemaphore
   /** Answers the requests to sign-in providers in place of the network; for tests. */
   fetchProvider?: GuardedFetch
-  /**
-   * Reads the public keys of an issuer in place of the service's own provider, as a JWK set; for tests. The database does not
-   * keep its tokens.
-   */
+  /** Reads the public keys of an issuer (a JWK set) in place of the provider's; for tests. Its tokens are not kept. */
   loadProviderKeys?: () => Promise<unknown>
   /** Receives the built OAuth provider; for tests that break it. */
   onProviderBuilt?: (provider: Provider) => void

@@ -34,7 +34,6 @@ export interface RealtimeOptions {
   logger: Logger
   workerId: string
   metrics: RealtimeMetrics
-  /** The pool of requests. */
   requestDb: Database
   /** The embedded server; undefined where the settings ask for none. */
   embedded: EmbeddedRealtime | undefined
@@ -50,7 +49,6 @@ export interface RealtimeOptions {
 export interface RealtimeParts {
   /** The application that clients connect to; undefined in log-only mode. */
   findApp: () => ProviderApp | undefined
-  /** The names of the settings that are missing. */
   missing: readonly string[]
   client: ProviderClient | undefined
   policy: ReturnType<typeof buildRealtimePolicy> | undefined

@@ -7,9 +7,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 
 /** Actor of a change without a caller. */
 export interface CommandActor {
-  /** `command line`, or `first start`. */
   kind: 'command line' | 'first start'
-  /** The name of the operating system user. */
   systemUser: string
 }
 
@@ -18,7 +16,6 @@ export interface CommandChange {
   /** The event type, a row of the catalogue: `<resource>.<action>`. */
   resource: string
   action: string
-  /** The changed row. */
   target: string | null
   /** Path of the resource. */
   url: string | null
@@ -45,10 +42,7 @@ export function findSystemUser(): string {
   }
 }
 
-/**
- * Builds the recording of changes by commands: an audit entry with the actor and an event, as for a request
- * (docs/contract/identity.md#command-line).
- */
+/** Records changes by commands like those of a request (docs/contract/identity.md#command-line). */
 export function buildCommandRecorder(deps: EventDeps, actor: CommandActor): CommandRecorder {
   return async (tx, given, now) => {
     const changes: readonly CommandChange[] = Array.isArray(given) ? given : [given]

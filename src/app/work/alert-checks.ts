@@ -26,9 +26,7 @@ export function listIncidentChecks(deps: {
   keyIds: readonly string[]
   logger: Logger
   readRealtimeHealth: () => Promise<RealtimeHealth>
-  /** Whether events are appended to a log. */
   hasEventLog: boolean
-  /** What is known of the cells; undefined without any. */
   readCellFacts: ReadCellFacts
 }): readonly IncidentCheck[] {
   return [
@@ -83,7 +81,6 @@ export function listIncidentChecks(deps: {
   ]
 }
 
-/** The incidents of the event log. */
 const EVENT_LOG_CHECKS: readonly IncidentCheck[] = [
   checkState('event-log-behind', async (db, now) => {
     const { oldest_waiting_s: seconds } = await readEventLogFacts(db, now)

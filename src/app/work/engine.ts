@@ -28,7 +28,6 @@ export interface EngineOptions {
   onChange?: ((change: Invalidation) => void) | undefined
   /** Runs when the connection of notifications was opened again, behind the dispatchers. */
   onReconnect?: () => void
-  /** Reports a failed notification. */
   onNotifyFailed: (error: unknown) => void
   onDispatcherPoint?: WorkerParts['onCrashPoint']
 }

@@ -39,7 +39,6 @@ export interface WorkerParts {
   tracer: Tracer
   /** Runs for each invalidation of cached values; without it nothing is cached. */
   onChange?: (change: Invalidation) => void
-  /** The pool of requests. */
   requestDatabase: DatabasePool
   /** The pool of long reads, for metrics. Default: that of requests. */
   readDatabase?: DatabasePool

@@ -17,7 +17,6 @@ export interface DemoOptions {
   /** ENABLE_API_EVENT_QUEUE: whether the change is recorded as an event, and so delivered. */
   isQueueEnabled: boolean
   clock: Clock
-  /** Prints one line. */
   print: (line: string) => void
 }
 
@@ -225,7 +224,6 @@ function buildCommands(input: {
   ]
 }
 
-/** Quotes any path for a POSIX shell. */
 function quoteForShell(path: string): string {
   return `'${path.replaceAll("'", "'\\''")}'`
 }

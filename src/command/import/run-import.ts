@@ -24,7 +24,6 @@ export interface ImportRun extends ApplyDeps {
   /** Accounts of this service for tenants, by the ids of the tenants. */
   accounts: ReadonlyMap<string, string>
   isDryRun: boolean
-  /** Called with each result as it comes. */
   onAccount: (result: AccountResult) => void
   onWebhook: (result: WebhookResult) => void
 }

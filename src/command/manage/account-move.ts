@@ -106,7 +106,6 @@ async function begin(
   })
 }
 
-/** The audit entry of a move. */
 async function recordMove(tx: Database, move: MoveRecord, action: 'begin' | 'moved' | 'back'): Promise<void> {
   const { recordAudit } = await import('../../event/recording/audit.ts')
   const { findSystemUser } = await import('../../app/prepare/command-record.ts')
@@ -179,7 +178,6 @@ function buildPools({ maintenanceDatabase, secrets }: Resources) {
   }
 }
 
-/** Rows between two lines of progress. */
 const REPORT_ROWS = 100_000
 
 /** One line a step, and one for each 100,000 rows. */

@@ -38,7 +38,6 @@ export interface SampleOptions {
   db: Database
   keyring: Keyring
   now: Date
-  /** The URL of the service's own receiver. */
   sinkUrl: string
   administrator: UserId
   seed?: number

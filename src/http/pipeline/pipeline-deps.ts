@@ -30,10 +30,7 @@ export interface ReadRecord {
   request: Facts
 }
 
-/**
- * The dependencies of the pipeline, built by the app. They keep `http/` free of features: authentication, events and the
- * audit log are functions here.
- */
+/** The dependencies of the pipeline, built by the app. They keep `http/` free of features. */
 export interface Pipeline {
   /** The pool of requests. Workers have their own. */
   db: Database
@@ -43,7 +40,6 @@ export interface Pipeline {
   replicaDb?: Database | undefined
   /** The databases that hold accounts; undefined in a service that can have no cells. */
   places?: Places | undefined
-  /** Limits concurrent expensive reads. */
   runExpensiveRead: ReadSemaphore
   /** Limits the changes of one caller that hold a connection. */
   shareChanges: ChangeShares

@@ -13,7 +13,6 @@ import type { RequestWait } from './route-declaration.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
-/** What the pipeline knows of a request beside itself. */
 interface ContextFacts {
   route: RouteDeclaration
   now: Date
@@ -23,10 +22,7 @@ interface ContextFacts {
   readExpensive: <Result>(scope: PermissionScope, read: () => Promise<Result>) => Promise<Result>
 }
 
-/**
- * One request in the pipeline. Validation sets `listing`, `prepare` sets `prepared`, the transaction sets `db` and
- * `target`.
- */
+/** One request in the pipeline, which sets `listing`, `prepared`, `db` and `target` on its way. */
 export class RequestContext implements RouteRequest<unknown, unknown, unknown, unknown, unknown> {
   readonly params: unknown
   readonly query: unknown

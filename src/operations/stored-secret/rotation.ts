@@ -1,6 +1,5 @@
 import type { SecretCount } from './stored-secret.store.ts'
 
-/** Progress of a rotation of SECRET_KEY. */
 interface RotationStatus {
   /** The lines of a table for a user. */
   lines: string[]
@@ -12,10 +11,7 @@ interface RotationStatus {
   isEnded: boolean
 }
 
-/**
- * Describes counted secrets. `keyIds`: those of SECRET_KEY, the first one first. `isWhole`: every database was counted.
- * Pure.
- */
+/** Describes counted secrets by `keyIds` of SECRET_KEY. `isWhole`: every database was counted. */
 export function describeRotation(
   counts: readonly SecretCount[],
   keyIds: readonly string[],

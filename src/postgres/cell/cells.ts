@@ -25,10 +25,7 @@ export interface FoundAccount {
   at: CellDatabase
 }
 
-/**
- * The databases that hold accounts (docs/decisions/0062-cells.md). Without cells there is home alone, and nothing is
- * asked.
- */
+/** The databases that hold accounts (docs/decisions/0062-cells.md). Without cells home is not asked. */
 export interface Cells {
   home: CellDatabase
   /** The cells that this process has opened, without home, by name. */
@@ -59,7 +56,6 @@ export class CellUnknownError extends Error {
   }
 }
 
-/** Maximum number of cached accounts. */
 const ACCOUNTS_LIMIT = 20_000
 
 /** Every account is in home. */

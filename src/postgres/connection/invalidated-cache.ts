@@ -32,7 +32,6 @@ export interface InvalidatedCache<Value> {
 
 /** Options of a cache. */
 export interface InvalidatedCacheOptions<Value> {
-  /** Maximum number of entries; beyond it the least recently used one is evicted. */
   limit: number
   /** Called at each use. */
   isLive: () => boolean

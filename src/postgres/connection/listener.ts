@@ -4,7 +4,6 @@ import { CONNECT_BOUND_MS, connectClient } from './connect-limit.ts'
 import { HostClient } from './host-client.ts'
 import { type ClientInternals, SERVER_KEEP_ALIVE } from './pool-client.ts'
 
-/** Delay before a reconnect. */
 const RECONNECT_MS = 250
 
 /** Timeout of a statement on this connection; none reads a table. */
@@ -13,13 +12,9 @@ const QUERY_LIMIT_MS = 5_000
 /** Idle time before TCP keep-alive probes. */
 const KEEP_ALIVE_MS = 10_000
 
-/**
- * Interval of liveness queries on the connection. Nothing else is sent on it: without this check a lost connection
- * would go undetected, since a middlebox may still acknowledge.
- */
+/** Interval of liveness queries: a middlebox may acknowledge on a lost connection. Milliseconds. */
 const PROBE_EVERY_MS = 1_000
 
-/** Timeout for closing the connection. */
 const CLOSE_LIMIT_MS = 500
 
 /** A dedicated LISTEN connection that reconnects. */
@@ -138,9 +133,7 @@ export function openClient(connectionString: string, applicationName: string, se
   return client
 }
 
-/**
- * Closes a connection whether or not its peer answers: a half-open one would stay as long as a middlebox acknowledges.
- */
+/** Closes a connection whether or not its peer answers: a half-open one would stay. */
 export function endClient(client: pg.Client): void {
   const { connection } = client as unknown as ClientInternals
   const ended = client.end().catch(() => {})

@@ -24,7 +24,6 @@ export interface ServerProbe {
 /** An open connection to a server. */
 export interface ServerConnection {
   host: string
-  /** Ends it at once. */
   end(): void
 }
 
@@ -39,7 +38,6 @@ export interface PrimaryChoice {
   distrust(host: string): void
   /** Registers a connection, which is ended when another server is the primary. Returns its removal. */
   enter(connection: ServerConnection): () => void
-  /** Number of changes of the primary. */
   countSwitches(): number
   /** Calls `listen` when another server is the primary. Returns the removal. */
   onSwitch(listen: () => void): () => void
@@ -50,10 +48,7 @@ export interface Candidate extends PrimaryAnswer {
   host: string
 }
 
-/**
- * The primary among servers that are not in recovery: that of the latest timeline, so that a replaced primary
- * that comes back is not chosen; undefined when all of them are older than `known`. Pure.
- */
+/** The primary: the latest timeline not in recovery, so none that was replaced; undefined if all are older. */
 export function choosePrimary(candidates: readonly Candidate[], known: number): Candidate | undefined {
   return candidates
     .filter(({ timeline }) => timeline >= known)

@@ -31,7 +31,6 @@ export interface PeopleRun {
   deps: { ids: IdMaker; keyring: Keyring }
   record: CommandRecorder
   isDryRun: boolean
-  /** Called with each result as it comes. */
   onResult: (result: PeopleResult) => void
 }
 
