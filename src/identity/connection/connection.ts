@@ -1,6 +1,7 @@
 import type { AccountId, IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
 import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
@@ -129,7 +130,7 @@ export async function changeConnection(
   deps: ConnectionDeps,
   db: Database,
   input: { target: AccountTarget; id: string; body: SettingsInput; caller: Caller; now: Date },
-): Promise<{ connection: ConnectionRecord; before: ConnectionRecord; isChanged: boolean }> {
+): Promise<RowChange<ConnectionRecord>> {
   const { body, caller, now } = input
   const closes = body.is_enforced === true || body.is_enabled === true
   const before = await loadConnection(db, input, { lock: true, closes })
@@ -137,7 +138,7 @@ export async function changeConnection(
   const groupRoles = body.group_roles && toGroupRoles(body.group_roles)
   const change = findChange(deps, before, body)
   const isSameGroups = !groupRoles || describeGroups(groupRoles) === describeGroups(before.groupRoles)
-  if (isSameGroups && Object.keys(change).length === 0) return { connection: before, before, isChanged: false }
+  if (isSameGroups && Object.keys(change).length === 0) return { row: before, before, isChanged: false }
   const forgets = change.issuer !== undefined || change.clientId !== undefined
   const isEnd = forgets || change.isEnabled === false
   // Users are locked before roles (`LOCK_ORDER`).
@@ -155,7 +156,7 @@ export async function changeConnection(
   if (!isEnd && before.isEnforced && change.isEnforced === false) await endNarrowing(db, { id: before.id })
   const whole = { ...change, ...(!isSameGroups && { groupRoles }) }
   const by = { by: caller.userId, now }
-  return { connection: await changeLockedConnection(db, before, whole, by), before, isChanged: true }
+  return { row: await changeLockedConnection(db, before, whole, by), before }
 }
 
 /** Whether a change closes ways in that were open. Pure. */

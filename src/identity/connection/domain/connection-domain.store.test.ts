@@ -108,8 +108,8 @@ describe('a claim of a domain', () => {
 
   test('is looked up again once enough time has passed, and not beside another look', async () => {
     const [{ id }, other] = [(await claim(one, 'corp.example'))!, (await claim(two, 'corp.example'))!]
-    const look = (afterMs: number) =>
-      noteCheck(db, { id, before: madeAfter(afterMs - 10_000), now: madeAfter(afterMs) })
+    const look = async (afterMs: number) =>
+      (await noteCheck(db, { id, before: madeAfter(afterMs - 10_000), now: madeAfter(afterMs) })) !== undefined
     expect([await look(0), await look(9_999), await look(10_000), await look(10_000)]).toEqual([
       ...[true, false, true, false],
     ])

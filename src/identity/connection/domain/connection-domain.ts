@@ -1,6 +1,7 @@
 import type { AccountId, IdMaker } from '../../../base/id.ts'
 import type { Random } from '../../../base/random.ts'
 import { invalidField, notFound, Problem } from '../../../http/problem/problem.ts'
+import type { RowChange } from '../../../http/route/row-route.ts'
 import { type Caller, includesAccount } from '../../../http/shape/caller.ts'
 import type { ResolveTxt } from '../../../outbound/guard/dns-text.ts'
 import { type Database, isUniqueViolation } from '../../../postgres/statement/database.ts'
@@ -113,7 +114,7 @@ export async function lookForProof(
 export async function verifyConnectionDomain(
   db: Database,
   input: DomainTarget & { proof: { by: 'operator' } | { by: 'dns'; isFound: boolean }; caller: Caller; now: Date },
-): Promise<{ domain: ConnectionDomainRecord; isChanged: boolean }> {
+): Promise<RowChange<ConnectionDomainRecord>> {
   const { proof, caller, now } = input
   const { isEnabled, isEnforced } = await loadConnection(
     db,
@@ -123,7 +124,7 @@ export async function verifyConnectionDomain(
   const domain = await loadConnectionDomain(db, input, { lock: true })
   if (proof.by === 'dns') checkMayConnect(caller, domain.account)
   if (isExpired(domain, now)) throw notFound('domain')
-  if (domain.verifiedAt !== null) return { domain, isChanged: false }
+  if (domain.verifiedAt !== null) return { row: domain, isChanged: false }
   if (proof.by === 'dns' && !proof.isFound) {
     const text = `No TXT record of ${challengeNameOf(domain.domain)} holds signalbox-domain=${domain.token}. Name servers may take an hour to show a new one.`
     throw new Problem('domain_unproven', text)
@@ -139,7 +140,7 @@ export async function verifyConnectionDomain(
   if (isEnabled && isEnforced)
     await endClosedAccess(db, { id: domain.connection, domain: domain.domain, spared: caller, now })
   const proven = { verifiedAt: now, verifiedBy: proof.by, expiresAt: null, updatedAt: now }
-  return { domain: { ...domain, ...proven }, isChanged: true }
+  return { row: { ...domain, ...proven } }
 }
 
 /** Removes a domain, and ends the access that users with its addresses opened by the connection. Throws 404, 403. */

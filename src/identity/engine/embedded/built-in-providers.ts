@@ -1,7 +1,7 @@
 import { apple, readAppleKey } from './provider/apple.ts'
 import { discord } from './provider/discord.ts'
 import { facebook } from './provider/facebook.ts'
-import { declareOpenIdProvider } from './provider/generic-openid.ts'
+import { declareOpenId } from './provider/generic-openid.ts'
 import { github } from './provider/github.ts'
 import { gitlab } from './provider/gitlab.ts'
 import { google } from './provider/google.ts'
@@ -49,7 +49,7 @@ export function enableProvider(settings: ProviderSettings, isManaged = false): E
     return { setting: 'CLIENT_ID', fault: 'is required by the other settings of this provider' }
   if (!builtIn && issuer === undefined && !isManaged)
     return { setting: 'ISSUER', fault: `is required: ${name} is not a built-in provider` }
-  const declaration = builtIn ?? declareOpenIdProvider(toLabel(name), issuer ?? '')
+  const declaration = builtIn ?? declareOpenId(toLabel(name), issuer ?? '')
   const given = { secret: clientSecret, teamId, keyId }
   const missing = isManaged ? undefined : declaration.needs.find((need) => given[need] === undefined)
   if (missing) return { setting: SETTING_OF[missing], fault: `is required for ${declaration.label}` }

@@ -66,8 +66,8 @@ test('the first answer that a provider posts is kept, while its flow is open', a
   const { db } = database
   const [one, two, done] = [await begin(db), await begin(db), await begin(db)]
   await consume(db, done)
-  const post = (stateHash: Buffer, answer: string, change: object = {}) =>
-    keepPostedAnswer(db, { stateHash, provider: 'google', answer, now: NOW, ...change })
+  const post = async (stateHash: Buffer, answer: string, change: object = {}) =>
+    (await keepPostedAnswer(db, { stateHash, provider: 'google', answer, now: NOW, ...change })) !== undefined
   expect(await post(one, 'of another provider', { provider: 'github' })).toBe(false)
   expect(await post(one, 'late', { now: EXPIRES_AT })).toBe(false)
   expect(await post(one, 'first', { now: new Date(EXPIRES_AT.getTime() - 1) })).toBe(true)
