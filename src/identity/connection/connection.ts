@@ -1,5 +1,6 @@
 import type { AccountId, IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
+import type { StoredSecrets } from '../../delivery/post/reencrypt.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
 import type { RowChange } from '../../http/route/row-route.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
@@ -27,11 +28,12 @@ import {
   findConnection,
   type GroupRole,
   insertConnection,
+  listStaleConnectionSecrets,
   lockConnection,
+  replaceConnectionSecret,
 } from './connection.store.ts'
 import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
 
-/** Maximum number of connections of one account. */
 const CONNECTIONS_LIMIT = 10
 
 const DEFAULT_SESSION_HOURS = 24
@@ -49,7 +51,6 @@ export function connectionSecretContextOf(id: string): string {
   return `connection:${id}`
 }
 
-/** The settings that a request may hold, in the words of the wire. */
 interface SettingsInput extends KindInput {
   name?: string
   is_enabled?: boolean
@@ -218,4 +219,11 @@ function findChange(deps: ConnectionDeps, before: ConnectionRecord, body: Settin
     ...Object.fromEntries(differing),
     ...(secret !== undefined && { secretEncrypted: deps.keyring.seal(secret, connectionSecretContextOf(before.id)) }),
   }
+}
+
+/** The secrets of connections, for a new SECRET_KEY. */
+export const CONNECTION_SECRETS: StoredSecrets = {
+  list: listStaleConnectionSecrets,
+  replace: replaceConnectionSecret,
+  contextOf: connectionSecretContextOf,
 }

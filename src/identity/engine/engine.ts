@@ -23,14 +23,12 @@ export interface EngineStart {
   provider: string
   /** Opaque; comes back at the callback. */
   state: string
-  /** The absolute URL of the provider's callback. */
   callbackUrl: string
   now: Date
 }
 
 /** A started sign-in. */
 export interface StartedFlow {
-  /** URL at which the browser continues. */
   redirectUrl: string
   /** State that `complete` needs and the browser must not see: the PKCE verifier, the nonce. Stored encrypted. */
   secret: Record<string, string>

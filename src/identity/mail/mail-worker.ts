@@ -9,7 +9,6 @@ import { type MailTemplate, renderMail } from './mail-template.ts'
 import { type ClaimedMail, claimMails, endMail, giveBackMail, postponeMail } from './outbox.store.ts'
 import { mailContextOf } from './outbox.ts'
 
-/** Interval between polls of the outbox. */
 const POLL_MS = 1_000
 
 /** Number of mails in one claim; they are sent one after the other. */

@@ -1,4 +1,3 @@
-/** Maximum length of a name in a mail, in characters. */
 const SHOWN_LENGTH = 100
 
 /** Controls, format characters (with those of direction), lone surrogates, unassigned characters, and line ends. */

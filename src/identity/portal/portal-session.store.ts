@@ -62,7 +62,6 @@ export async function countLivingSessions(db: Database, account: string, now: Da
   return row?.living
 }
 
-/** A new portal session, with its link. */
 type NewPortalSession = Pick<
   PortalSessionRecord,
   'id' | 'account' | 'apiKeyId' | 'role' | 'externalUser' | 'returnUrl' | 'lifetimeSeconds' | 'expiresAt'

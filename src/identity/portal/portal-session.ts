@@ -19,20 +19,17 @@ import {
   revokePortalSessionRow,
 } from './portal-session.store.ts'
 
-/** Lifetime of an unopened link. */
 const LINK_SECONDS = 120
 
 /** Lifetime of an opened session where the platform asks for none, in seconds. */
 const DEFAULT_LIFETIME_SECONDS = 3_600
 
-/** Maximum number of open links and sessions of one account. */
 const LIVING_LIMIT = 1_000
 
 /** Dependencies of the operations on portal sessions. */
 export interface PortalSessionDeps {
   ids: IdMaker
   random: Random
-  /** The base URL of the service. */
   baseUrl: () => string
 }
 
@@ -45,7 +42,6 @@ export interface PortalLook {
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
 const makeSecret = (random: Random, prefix: string) => `${prefix}_${random.bytes(32).toString('base64url')}`
 
-/** A portal session that a platform asks for. */
 interface PortalRequest {
   target: AccountTarget
   role: PortalRole
@@ -139,7 +135,6 @@ function findEnd(now: Date, seconds: number, keyExpiresAt: Date | null): Date {
 /** Reason of a refused link, for the audit log; the answer is the same for all. */
 type LinkFault = 'unknown' | 'used' | 'revoked' | 'expired' | 'key_ended'
 
-/** Whether a link may be opened. Pure. */
 function findLinkFault(session: FoundPortalSession | undefined, now: Date): LinkFault | undefined {
   if (!session) return 'unknown'
   if (session.openedAt !== null) return 'used'

@@ -52,7 +52,6 @@ export function checkSignUpOpen({ signUp }: Pick<SignUpDeps, 'signUp'>): void {
   })
 }
 
-/** Whether the domain of an address may sign up. Pure. */
 function isAllowedDomain({ domains }: SignUpRules, email: string): boolean {
   return domains.length === 0 || domains.includes(foldEmail(email.slice(email.lastIndexOf('@') + 1)))
 }

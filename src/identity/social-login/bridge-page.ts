@@ -18,7 +18,6 @@ export function buildBridgePage(input: {
   texts: Texts
   flow: LoginFlow
   label: string
-  /** The path of callback-redirect. */
   next: string
   parameters: BridgeParameters
 }): PageOutcome {

@@ -80,7 +80,6 @@ export function buildCallbackUrl(baseUrl: string, provider: string): string {
 /** A flow started at the provider, and not stored yet. */
 export interface BegunFlow {
   flow: NewFlow
-  /** The address of the provider, for the browser. */
   redirectUrl: string
   /** The cookies that bind the flow to its browser; none of a flow that any browser may finish. */
   cookies: AnswerCookie[]
@@ -189,7 +188,6 @@ export type FlowRefusal =
 export interface Callback {
   provider: string
   state: string | undefined
-  /** The `Cookie` header. */
   cookies: string | undefined
   now: Date
 }
@@ -229,7 +227,6 @@ export type FinishedFlow =
       kind: 'proven'
       flow: LoginFlow
       identity: ProviderIdentity
-      /** The groups of the user, of a connection. */
       groups: readonly string[]
       /** The user's token at a managed engine, for a sign-in that leads to a decision there. */
       engineToken: string | undefined

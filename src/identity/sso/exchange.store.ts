@@ -14,7 +14,6 @@ export interface HandshakeClaim {
   sessionId: SessionId
   userId: UserId
   nonceHash: Buffer
-  /** The expiry of the token. */
   expiresAt: Date
   now: Date
 }
@@ -23,7 +22,6 @@ export interface HandshakeClaim {
 export interface ClaimedHandshake {
   session: SessionRecord
   accounts: AccountName[]
-  /** Whether the user may sign in. */
   isUserActive: boolean
   /** Whether this call spent the nonce: the session can be continued, and the nonce was unused. */
   isClaimed: boolean

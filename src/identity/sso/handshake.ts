@@ -12,7 +12,6 @@ import { isSameSite, readTarget } from './target.ts'
 /** URL at which the browser continues. */
 export interface StartedHandshake {
   sessionId: SessionId
-  /** The origin of the target. */
   audience: string
   /** The URL to send the browser to, with a handshake token when the target is on another domain. */
   redirectUrl: string

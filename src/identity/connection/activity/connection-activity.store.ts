@@ -29,7 +29,6 @@ export function countAttempt(
 
 /** What became of the attempts of a connection. */
 export interface ConnectionActivity {
-  /** The last sign-in of the people whom it knows. */
   lastSignInAt: Date | null
   /** The latest day first, the most frequent end first. */
   attempts: CountedAttempts[]

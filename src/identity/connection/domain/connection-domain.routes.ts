@@ -45,7 +45,6 @@ const targetOf = ({ params, scope }: { params: DomainPath; scope: PermissionScop
   id: params.domain,
 })
 
-/** The outcome of a proof. */
 const toProven = (change: RowChange<ConnectionDomainRecord>) => ({
   ...change,
   ...(change.isChanged !== false && { message: 'Domain proven.' }),

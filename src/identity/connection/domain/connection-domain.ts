@@ -24,7 +24,6 @@ import { challengeNameOf, domainOf, readDomain } from './domain-name.ts'
 /** Maximum number of domains of one connection, proven or not. */
 const DOMAINS_LIMIT = 50
 
-/** Lifetime of an unproven claim. */
 const CLAIM_LIFETIME_MS = 14 * 24 * 3_600_000
 
 /** Least time between two look-ups for one domain. */
@@ -37,7 +36,6 @@ export interface ConnectionDomainDeps {
   resolveTxt: ResolveTxt
 }
 
-/** A domain in the path of a request. */
 interface DomainTarget {
   target: AccountTarget
   connection: string

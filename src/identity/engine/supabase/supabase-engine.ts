@@ -36,7 +36,6 @@ const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Maximum age of an access token in a fragment, the lifetime of a flow. In seconds. */
 const TOKEN_AGE_LIMIT_SECONDS = 600
 
-/** Errors with which the engine declines the user itself. */
 const DECLINING = ['user_banned', 'signup_disabled', 'email_provider_disabled']
 
 /** Prefix of the error description when the provider shared no address; the code is that of every fault. */
@@ -111,7 +110,6 @@ async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): 
   return result
 }
 
-/** The identity of the user that the server answered with. */
 function readResult(
   { providers }: SupabaseEngineDeps,
   { provider, callback }: EngineCompletion,

@@ -10,7 +10,6 @@ import { renderError } from '../frame/problem-page.ts'
 import { buildHomePage } from '../sign-in/home-page.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
-/** The messages of the page, by their name in a redirect. */
 const NOTICES = {
   'password-changed': 'home.password-changed',
   joined: 'home.joined',
@@ -19,7 +18,6 @@ const NOTICES = {
   'password-link-sent': 'home.password-link-sent',
 } as const
 
-/** Dependencies of these pages. */
 type AccountPageDeps = PageDeps & Pick<SignInPageDeps, 'canSendMail'>
 
 /** The page of a user who is signed in, and the page of errors. */

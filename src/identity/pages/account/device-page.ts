@@ -54,7 +54,6 @@ ${!isOwn && html`<form method="post" action="/auth/devices">${renderFormToken(de
 `
 }
 
-/** The display name of a device. */
 function nameOf(texts: Texts, userAgent: string | null): string {
   const { program, system } = recognizeDevice(userAgent)
   const name = program === null ? null : program === 'app' ? texts.say('device.app') : program
@@ -62,7 +61,6 @@ function nameOf(texts: Texts, userAgent: string | null): string {
   return name ?? system ?? texts.say('devices.unknown')
 }
 
-/** Whether a `User-Agent` names a phone or a tablet. */
 function isPhone(userAgent: string | null): boolean {
   return /\b(?:iPhone|iPad|Android|Mobile)\b/.test(userAgent ?? '')
 }

@@ -15,7 +15,6 @@ import { buildDevicesPage } from './device-page.ts'
 
 const DEVICES = '/auth/devices'
 
-/** The messages of the page after a form, by their name in the redirect. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   'signed-out': 'devices.signed-out',
   'others-signed-out': 'devices.others-signed-out',

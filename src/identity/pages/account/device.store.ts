@@ -11,7 +11,6 @@ export interface Device {
   lastUsedAt: Date
 }
 
-/** Maximum number of devices on a page. */
 const DEVICES_LIMIT = 100
 
 /** The devices of a user, the most recently seen first. */

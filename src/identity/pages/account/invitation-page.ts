@@ -47,7 +47,6 @@ ${deps.listProviders({ redirectUrl: undefined, next: undefined, texts }).length 
   }
 }
 
-/** The sign-in page, which leads back to the invitation. */
 function buildReturnUrl(token: string): string {
   return buildSignInUrl({ next: `${INVITATION}?${new URLSearchParams({ token })}` })
 }

@@ -16,7 +16,7 @@ import type { SessionDeps } from '../../session/session.ts'
 import { buildLinkInvalid } from '../../user/proof/proof-token.ts'
 import { signInBrowser, type Visitor } from '../browser/browser-session.ts'
 import { findErrorMessage } from '../frame/error-message.ts'
-import type { FormError } from '../frame/form.ts'
+import type { RefusedForm } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageDeps, refusePage, showProblem } from '../frame/page-route.ts'
 import { buildRefreshUrl, HOME, ORGANIZATION_LOGIN, redirectTo } from '../frame/page-url.ts'
@@ -31,15 +31,12 @@ export interface InvitationPageDeps
     SessionDeps,
     Pick<SignInPageDeps, 'listProviders'> {}
 
-type Refused = { problem: Problem; errors: FormError[] }
-
-/** An acceptance by form: refused for a field, or prepared. */
-type PreparedForm = Refused | { acceptance: Acceptance; prepared: PreparedAcceptance }
+type PreparedForm = RefusedForm | { acceptance: Acceptance; prepared: PreparedAcceptance }
 
 const NAME_FAULTS = { unsafe_character: 'profile.name-unsafe', blank: 'profile.name-blank' } as const
 
 /** The fault of a typed name, which may be empty. */
-export function checkName(texts: Texts, name: string): Refused | undefined {
+export function checkName(texts: Texts, name: string): RefusedForm | undefined {
   const fault = name === '' ? undefined : findNameFault(name)
   if (!fault) return undefined
   const problem = new Problem('validation_failed', 'The name breaks a rule.', { reason: fault })
@@ -50,7 +47,7 @@ export function checkName(texts: Texts, name: string): Refused | undefined {
 async function refuseForm(
   deps: InvitationPageDeps,
   db: Database,
-  refused: Refused & { visitor: Visitor; form: { token: string; name: string }; requestId: string; now: Date },
+  refused: RefusedForm & { visitor: Visitor; form: { token: string; name: string }; requestId: string; now: Date },
 ): Promise<RefusalOutcome> {
   const { problem, errors, visitor, form, requestId, now } = refused
   const { token, name } = form

@@ -1,6 +1,6 @@
 import type { Texts } from '../../../base/language/texts.ts'
 import { Problem } from '../../../http/problem/problem.ts'
-import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
+import type { Routes } from '../../../http/route/route.ts'
 import type { PasswordDeps } from '../../password/password.ts'
 import { signIn } from '../../sign-in/outcome/sign-in.ts'
 import { openSecondStep } from '../../sign-in/second-factor/factor-login.ts'
@@ -15,13 +15,11 @@ import {
 } from '../../user/password/password-reset.ts'
 import { buildLinkInvalid } from '../../user/proof/proof-token.ts'
 import { loadUser } from '../../user/user.ts'
-import type { Visitor } from '../browser/browser-session.ts'
 import { PASSWORD_RULES } from '../frame/error-message.ts'
-import type { FormError } from '../frame/form.ts'
+import type { RefusedForm } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
-import { definePage, refusePage } from '../frame/page-route.ts'
+import { definePage, refusePage, showProblem } from '../frame/page-route.ts'
 import { HOME, redirectTo } from '../frame/page-url.ts'
-import { renderError } from '../frame/problem-page.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import {
   buildForgotPage,
@@ -40,30 +38,18 @@ export type LinkPageDeps = SignInPageDeps & LinkDeps & PasswordDeps
 const FORGOT = '/auth/forgot'
 const TOKEN_LIMIT = 200
 
-/** A refused link: the page that leads to a new one. */
-function refuseLink(
-  deps: LinkPageDeps,
-  problem: Problem,
-  { requestId, visitor }: { requestId: string; visitor: Visitor },
-): RefusalOutcome {
-  const continuation = { href: FORGOT, label: 'problem.to-forgot' } as const
-  const page = renderError({ code: problem.code, requestId, texts: visitor.texts, continuation })
-  return refusePage(deps, { problem, page })
-}
+/** The link to a new mail, after one that is not valid. */
+const TO_NEW_LINK = { continuation: { href: FORGOT, label: 'problem.to-forgot' } } as const
 
 /** A new password that breaks a rule, as the message of its field. Throws any other problem again. */
-export function toPasswordError(
-  texts: Texts,
-  error: unknown,
-  field: string,
-): { problem: Problem; errors: FormError[] } {
+export function toPasswordError(texts: Texts, error: unknown, field: string): RefusedForm {
   if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
   const [broken] = error.errors ?? []
   const rule = PASSWORD_RULES[broken?.code ?? ''] ?? 'password.rule.other'
   return { problem: error, errors: [{ field, text: texts.say(rule) }] }
 }
 
-type PreparedResetPage = { prepared: PreparedReset } | { problem: Problem; errors: FormError[] }
+type PreparedResetPage = { prepared: PreparedReset } | RefusedForm
 
 /** The pages of links by mail: a new password, and the proof of an address (docs/contract/pages.md#links-by-mail). */
 export const linkPageRoutes: Routes<LinkPageDeps> = [
@@ -106,7 +92,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
     async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
       const token = query.token ?? ''
       if (!(await isResetLink(db, { token, now })))
-        return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
+        return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor, ...TO_NEW_LINK })
       return buildPage({ brand: deps.brand, ...buildResetPage(deps, { ...visitor, token }) })
     },
   ),
@@ -134,7 +120,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
           return refusePage(deps, { problem, page: buildResetPage(deps, { ...visitor, token, errors }) })
         }
         const result = await resetByLink(db, { token, prepared: prepared.prepared, keepApiKeys: false, now })
-        if ('problem' in result) return refuseLink(deps, result.problem, { requestId, visitor })
+        if ('problem' in result) return showProblem(deps, result.problem, { requestId, visitor, ...TO_NEW_LINK })
         const { userId, passwordHash } = result
         const goal = { target: undefined, next: `${HOME}?notice=password-set` }
         const changed = [{ id: userId, account: null, url: null }]
@@ -162,7 +148,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
           redirectUrl: null,
           now,
         })
-        if (!signedIn) return refuseLink(deps, buildLinkInvalid('disabled'), { requestId, visitor })
+        if (!signedIn) return showProblem(deps, buildLinkInvalid('disabled'), { requestId, visitor, ...TO_NEW_LINK })
         return { ...(await continueSignedIn(deps, db, { visitor, goal, signedIn, now })), changed }
       },
     },
@@ -183,13 +169,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
     },
     async (deps: LinkPageDeps, { db, visitor, form, requestId, now }) => {
       const result = await verifyByLink(db, { token: form.token, now })
-      if ('problem' in result) {
-        const { problem } = result
-        return refusePage(deps, {
-          problem,
-          page: renderError({ code: problem.code, requestId, texts: visitor.texts }),
-        })
-      }
+      if ('problem' in result) return showProblem(deps, result.problem, { requestId, visitor })
       const { userId } = result
       return {
         ...buildPage({ brand: deps.brand, ...buildVerifiedPage(visitor) }),

@@ -19,7 +19,6 @@ import { buildProfilePage, PROFILE, type ProfileForm } from './profile-page.ts'
 
 type ProfilePageDeps = PageDeps & LinkDeps
 
-/** The messages of the page, by their name in a redirect. */
 const NOTICES = {
   'name-saved': 'profile.name-saved',
   'picture-set': 'profile.picture-set',

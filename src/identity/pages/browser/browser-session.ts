@@ -28,14 +28,12 @@ export interface SignedInUser {
 export interface Visitor {
   /** The user of a valid session cookie. */
   user: SignedInUser | undefined
-  /** The refresh token of this browser. */
   refreshToken: string | undefined
   /** Whether to refresh: there is a refresh token, no valid session, and no refresh was tried just now. */
   isRefreshable: boolean
   browserId: string
   /** The id that the browser sent; undefined for a new browser. */
   knownBrowserId: string | undefined
-  /** The texts in the language of this visitor. */
   texts: Texts
 }
 

@@ -6,7 +6,6 @@ import type { AnswerCookie } from '../../../http/route/outcome.ts'
 /** Maximum number of open flows of a browser: their cookies are a kilobyte of each request. */
 export const OPEN_FLOWS = 16
 
-/** Purpose of the keys that sign the cookies. */
 const KEY_PURPOSE = 'flow cookie v1'
 
 const NAME_CHARACTERS = 8

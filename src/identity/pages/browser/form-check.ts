@@ -6,11 +6,8 @@ type FormRefusal = 'other_site' | 'no_origin' | 'no_cookie' | 'form_token'
 /** Headers that show the origin of a form. */
 export interface FormProof {
   headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The origin of the service. */
   ownOrigin: string
-  /** The id in the browser's cookie. */
   browserId: string | undefined
-  /** The hidden field of the form. */
   formToken: string
   isFormToken: (token: string, browserId: string) => boolean
 }

@@ -7,7 +7,6 @@ const FORM_TOKEN_HEADER = 'x-form-token'
 
 /** Dependencies of the callers of pages. */
 export interface PageCallerDeps extends Pick<BrowserDeps, 'cookies' | 'browserKeys' | 'authenticate'> {
-  /** The base URL of the service. */
   baseUrl: () => string
 }
 

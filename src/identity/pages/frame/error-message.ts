@@ -7,7 +7,6 @@ export interface ErrorMessage {
   text: string
 }
 
-/** Codes that have the words of another one. */
 const SAME_WORDS: Readonly<Record<string, string>> = {
   method_not_allowed: 'not_found',
   validation_failed: 'malformed_request',

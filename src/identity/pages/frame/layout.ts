@@ -18,7 +18,6 @@ export interface FormView extends Reader {
 
 interface Parts extends Pick<PageBody, 'scripts' | 'formTargets'> {
   title: string
-  /** The purpose of the page, below its heading. */
   text?: HtmlValue
   content: Html
 }

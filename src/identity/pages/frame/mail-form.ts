@@ -7,7 +7,6 @@ import type { PageDeps } from './page-route.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
 
-/** A page that asks for an address, to which a mail goes. */
 interface AddressForm extends FormView {
   email?: string
   action: string
@@ -15,7 +14,6 @@ interface AddressForm extends FormView {
   text: TextKey
   autocomplete: 'username' | 'email'
   submit: TextKey
-  /** Fields beside the address. */
   fields?: ReturnType<typeof html>
   back: { href: string; text: TextKey }
 }
@@ -48,7 +46,6 @@ export function buildSentPage({ texts, text, hint }: { texts: Texts; text: TextK
   return buildCard({ texts }, { title: texts.say('forgot.sent'), text: texts.say(text), content })
 }
 
-/** A page of the link of a mail. */
 interface LinkForm extends Reader {
   token: string
   action: string

@@ -17,12 +17,11 @@ import type { Brand } from '../brand/brand.ts'
 import { type BrowserDeps, findVisitor, type Visitor } from '../browser/browser-session.ts'
 import { findFormProblem } from '../browser/form-check.ts'
 import { buildPage, type PageBody } from './page.ts'
-import { describeProblem, renderError } from './problem-page.ts'
+import { type Continuation, describeProblem, renderError } from './problem-page.ts'
 
 /** Dependencies of every page. */
 export interface PageDeps extends BrowserDeps {
   brand: Brand
-  /** The base URL of the service. */
   baseUrl: () => string
 }
 
@@ -82,7 +81,6 @@ export interface PageRequest<Field extends string, Name extends string, Prepared
   userAgent: string | null
   /** The `Cookie` header, for cookies of a feature's own. */
   cookieHeader: string | undefined
-  /** The `Accept-Language` header. */
   acceptLanguage: string | undefined
   requestId: string
   /** The trace context that is stored with events. */
@@ -94,7 +92,6 @@ export type PageAnswer = PageOutcome | RedirectOutcome | RefusalOutcome
 
 /** The steps of a page, in the order in which they run. */
 export interface PageBehaviour<Deps, Field extends string, Name extends string, Prepared> {
-  /** Slow work, outside the transaction. */
   prepare?: (deps: Deps, request: PageRequest<Field, Name, undefined>) => Promise<Prepared>
   handle: (deps: Deps, request: PageRequest<Field, Name, Prepared>) => Promise<PageAnswer>
 }
@@ -160,7 +157,8 @@ export function definePage<
         const checked = facts.prepared
         if ('problem' in checked) {
           const { visitor, problem } = checked
-          if (!againAt || !isOutdated(problem, facts.body)) return showProblem(deps, problem, { ...facts, visitor })
+          if (!againAt || !isOutdated(problem, facts.body))
+            return showProblem(deps, problem, { requestId: facts.requestId, visitor })
           const { form, now } = read(facts, visitor)
           const { findKnownBrowser } = deps.browserKeys
           const location = againAt(form, (email) => findKnownBrowser(visitor.browserId, { email, now }) !== undefined)
@@ -204,16 +202,14 @@ function checkForm(
   })
 }
 
-/** A refusal that is shown with the general words of its code. */
+/** A refusal that is shown with the general words of its code, and with the link `continuation`. */
 export function showProblem(
   deps: Pick<PageDeps, 'brand'>,
   problem: Problem,
-  { requestId, visitor }: { requestId: string; visitor: Pick<Visitor, 'texts'> },
+  { requestId, visitor, ...way }: { requestId: string; visitor: Pick<Visitor, 'texts'>; continuation?: Continuation },
 ): RefusalOutcome {
-  return refusePage(deps, {
-    problem,
-    page: renderError({ ...describeProblem(problem), requestId, texts: visitor.texts }),
-  })
+  const page = renderError({ ...describeProblem(problem), requestId, texts: visitor.texts, ...way })
+  return refusePage(deps, { problem, page })
 }
 
 /** A refusal that is shown as this page, with the status of the problem. */

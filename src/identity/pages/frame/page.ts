@@ -18,7 +18,6 @@ export interface PageParts {
   content: Html
   /** Links of the header, for a user who is signed in. */
   navigation?: Html
-  /** The texts that the page is written with. */
   texts: Texts
   /** Scripts that improve the page, which works without them. Each is a file that the service serves. */
   scripts?: readonly PageFile[]

@@ -19,7 +19,6 @@ export type UserRequest<Field extends string, Name extends string, Prepared> = P
 
 /** The steps of a page for a user. */
 export interface UserPageBehaviour<Deps, Field extends string, Name extends string, Prepared> {
-  /** Slow work, outside the transaction. */
   prepare?: (deps: Deps, request: UserRequest<Field, Name, undefined>) => Promise<Prepared>
   handle: (deps: Deps, request: UserRequest<Field, Name, Prepared>) => Promise<PageAnswer>
 }

@@ -6,7 +6,6 @@ import { listKeptMails } from '../../mail/kept-mail.ts'
 import type { Brand } from '../brand/brand.ts'
 import { buildKeptMailsPage } from './kept-mail-page.ts'
 
-/** Path of the stored mails of development. */
 const KEPT_MAIL_PATH = '/auth/mail'
 
 const KeptMailRow = namedObject('KeptMail', {

@@ -39,7 +39,6 @@ type Request = PageRequest<string, string, unknown>
 const OF_PAGE = { resource: 'mail-login-page' } as const
 const OF_LOGIN = { method: 'POST', resource: 'login', action: 'mail' } as const
 
-/** A sign-in by mail that was counted. */
 interface Attempt {
   login: MailLogin
   checked: CheckedMailLogin

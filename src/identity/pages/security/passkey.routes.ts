@@ -1,3 +1,4 @@
+import { isUuid } from '../../../base/id.ts'
 import { notFound } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
@@ -17,8 +18,6 @@ import { defineUserPage } from '../frame/user-page.ts'
 import { CREDENTIAL_LIMIT, readNewCredential } from '../sign-in/passkey-form.ts'
 import { answerNewFactor, RETURN, raise, returnWith, type SecurityPageDeps } from './security.routes.ts'
 import { buildNewPasskeyPage, SECURITY } from './security-page.ts'
-
-const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const NAME_LIMIT = 100
 
@@ -104,7 +103,7 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       fields: { id: 36, name: NAME_LIMIT },
     },
     async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
-      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
+      if (!isUuid(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
       await renameOwnPasskey(db, { id: form.id, userId: user.userId, name: readName(form.name), now })
       return returnWith('passkey-renamed')
     },
@@ -121,7 +120,7 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       fields: { id: 36 },
     },
     async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
-      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
+      if (!isUuid(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
       const removed = await removePasskey(db, { id: form.id, userId: user.userId, now })
       return { ...returnWith('passkey-removed'), changed: [{ id: removed.id, account: null, url: null }] }
     },

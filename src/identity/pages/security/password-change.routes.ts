@@ -14,7 +14,7 @@ import {
 import { type LinkDeps, requestReset } from '../../user/password/password-reset.ts'
 import { toPasswordError } from '../account/link.routes.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
-import { type FormError, KEEP_APPS_FIELD } from '../frame/form.ts'
+import { type FormError, KEEP_APPS_FIELD, type RefusedForm } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
 import { HOME, redirectTo } from '../frame/page-url.ts'
@@ -26,18 +26,15 @@ type ChangePageDeps = PageDeps & PasswordDeps & LinkDeps
 
 const CHANGE = '/auth/password'
 
-type Refused = { problem: Problem; errors: FormError[] }
-
-/** A change of the password by form: refused, or checked. */
 type PreparedChange =
-  | ({ kind: 'refused' } & Refused)
+  | ({ kind: 'refused' } & RefusedForm)
   | {
       kind: 'checked'
       change: PasswordChange
       checked: CheckedChange
     }
 
-const buildPresentMissing = (texts: Texts): Refused => ({
+const buildPresentMissing = (texts: Texts): RefusedForm => ({
   problem: new Problem('validation_failed', 'The current password is empty.', { reason: 'empty_field' }),
   errors: [{ field: 'current', text: texts.say('password.current-missing') }],
 })
@@ -49,11 +46,10 @@ function toFormErrors(texts: Texts, problem: Problem): FormError[] {
   return [{ text: describeLoginProblem(texts, problem) }]
 }
 
-/** Shows the form again with its errors. */
 async function refuseChange(
   deps: PageDeps,
   db: Database,
-  { user: signedIn, visitor, problem, errors }: Refused & { user: SignedInUser; visitor: Visitor },
+  { user: signedIn, visitor, problem, errors }: RefusedForm & { user: SignedInUser; visitor: Visitor },
 ): Promise<RefusalOutcome> {
   const { user } = await describeSession(db, signedIn.caller)
   const page = buildChangePage(deps, { ...visitor, email: user.email, errors })

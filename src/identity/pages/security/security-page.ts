@@ -154,7 +154,6 @@ ${renderQrCode(otpauthUrl, texts.say('security.app-qr'))}
 </ol>`
 }
 
-/** The name of the file in which a browser stores recovery codes. */
 const FILE_NAME = 'recovery-codes.txt'
 
 /** A text file as a link, which a browser stores without a request and without scripts. */

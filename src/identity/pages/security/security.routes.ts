@@ -40,7 +40,6 @@ export interface SecurityPageDeps extends PageDeps, FactorDeps {}
 /** Page at which the browser continues after a fresh proof. */
 export const RETURN = `${SECURITY}?notice=confirmed`
 
-/** The messages of the page, by their name in a redirect. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   confirmed: 'security.confirmed',
   'app-added': 'security.app-added',
@@ -72,7 +71,6 @@ export function answerNewFactor(
   return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) })
 }
 
-/** Shows the page that sets up an app again, with its key and the fault. */
 async function refuseCode(
   deps: SecurityPageDeps,
   db: Database,

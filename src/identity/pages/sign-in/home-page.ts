@@ -63,7 +63,6 @@ function renderClosed(texts: Texts, { name, enterPath }: HomeView['closed'][numb
 `
 }
 
-/** The pages that the account page leads to. */
 const LINKS = [
   { name: 'profile', href: '/auth/profile' },
   { name: 'factors', href: '/auth/security' },
@@ -91,7 +90,6 @@ function renderUnconfirmed(deps: HomePageDeps, { texts, browserId }: HomeView): 
 `
 }
 
-/** The first letter of a name, in upper case. */
 function findInitial(name: string): string {
   const first = [...new Intl.Segmenter('en').segment(name)][0]?.segment ?? '?'
   return first.toLocaleUpperCase('en')

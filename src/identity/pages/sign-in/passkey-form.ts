@@ -17,7 +17,6 @@ export interface PasskeyForm {
   options?: object
   /** The hidden fields, with the token of the form. */
   hidden: Html
-  /** The visible fields. */
   fields?: Html
   label: string
   isPlain?: boolean

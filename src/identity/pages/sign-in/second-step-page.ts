@@ -67,7 +67,6 @@ ${renderField(texts, {
 </form>`
 }
 
-/** An open second step of a sign-in in a browser. */
 interface SecondStepView extends FormView {
   challenge: string
   methods: readonly FactorMethod[]
@@ -77,7 +76,6 @@ interface SecondStepView extends FormView {
   first?: 'reset' | 'mail' | undefined
 }
 
-/** Builds the page of the second step of a sign-in. */
 function buildSecondStepPage(deps: Pick<PageDeps, 'browserKeys'>, view: SecondStepView): PageBody {
   const { challenge, methods, passkeyOptions, goal, browserId, texts, errors = [] } = view
   const hidden = html`${renderFormToken(deps, browserId)}

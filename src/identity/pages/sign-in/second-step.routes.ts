@@ -1,3 +1,4 @@
+import type { UserId } from '../../../base/id.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
@@ -13,14 +14,14 @@ import {
 import type { FactorProof } from '../../sign-in/second-factor/factor-proof.ts'
 import { findFactors, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
 import type { Visitor } from '../browser/browser-session.ts'
-import type { FormError } from '../frame/form.ts'
+import type { RefusedForm } from '../frame/form.ts'
 import { definePage, refusePage, showProblem } from '../frame/page-route.ts'
 import { buildSignInUrl } from '../frame/page-url.ts'
 import { describeLoginProblem } from './login-message.ts'
 import { CREDENTIAL_LIMIT, readProof } from './passkey-form.ts'
 import { askForSecondStep, SECOND_STEP } from './second-step-page.ts'
 import { checkWeb, continueSignedIn, type Goal, readGoal, type SignInPageDeps } from './sign-in-goal.ts'
-import { buildSignInPage, buildSignInView } from './sign-in-page.ts'
+import { buildSignInPage } from './sign-in-page.ts'
 
 /** The proof in the fields of a form: the answer of a passkey, else a code; undefined for an empty form. */
 export function readFormProof({ code, credential }: { code: string; credential: string }): FactorProof | undefined {
@@ -29,7 +30,7 @@ export function readFormProof({ code, credential }: { code: string; credential: 
 }
 
 /** The 422 for a form without a code. */
-export function buildCodeMissing(texts: Texts): { problem: Problem; errors: FormError[] } {
+export function buildCodeMissing(texts: Texts): RefusedForm {
   return {
     problem: new Problem('validation_failed', 'The code is empty.', { reason: 'empty_field' }),
     errors: [{ field: 'code', text: texts.say('proof.code-missing') }],
@@ -38,14 +39,11 @@ export function buildCodeMissing(texts: Texts): { problem: Problem; errors: Form
 
 type PreparedStep = { goal: Goal } & ({ login: FactorLogin; checked: CheckedFactorLogin } | { login: undefined })
 
-/** Shows the second step again, with the fault. */
 async function refuseStep(
   deps: SignInPageDeps,
   db: Database,
-  refused: {
-    problem: Problem
-    errors: FormError[]
-    userId: RefusedUser
+  refused: RefusedForm & {
+    userId: UserId | null
     challenge: string
     goal: Goal
     visitor: Visitor
@@ -58,8 +56,6 @@ async function refuseStep(
   const page = await askForSecondStep(deps, db, { ...step, methods, userId })
   return refusePage(deps, { problem, page, target: userId, actor: { userId, sessionId: null, account: null } })
 }
-
-type RefusedUser = Parameters<typeof askForSecondStep>[2]['userId']
 
 /** The second step of a sign-in, and the sign-in with a passkey alone (docs/contract/pages.md#second-step). */
 export const secondStepRoutes: Routes<SignInPageDeps> = [
@@ -92,8 +88,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
         const errors = [{ text: describeLoginProblem(visitor.texts, problem) }]
         // An expired challenge has no user: the sign-in starts again.
         if (userId !== null) return refuseStep(deps, db, { problem, errors, userId, ...shown })
-        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-        const page = buildSignInPage(deps, { ...view, errors })
+        const page = await buildSignInPage(deps, db, { goal, visitor, cookieHeader, now, errors })
         return refusePage(deps, { problem, page })
       },
     },
@@ -122,8 +117,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
       const { problem, userId } = result
       const errors = [{ text: visitor.texts.say('sign-in.passkey-failed') }]
-      const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-      const page = buildSignInPage(deps, { ...view, errors })
+      const page = await buildSignInPage(deps, db, { goal, visitor, cookieHeader, now, errors })
       const actor = { userId, sessionId: null, account: null }
       return refusePage(deps, { problem, page, target: userId, actor })
     },

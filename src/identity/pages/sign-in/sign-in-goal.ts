@@ -27,11 +27,9 @@ export interface ProviderButton {
 
 /** Dependencies of the pages of a sign-in. */
 export interface SignInPageDeps extends PageDeps, FactorDeps {
-  /** Whether the service sends mails. */
   canSendMail: boolean
   /** `SIGN_IN_BY_MAIL`, where mails can be sent. */
   canSignInByMail: boolean
-  /** Whether sign-up with e-mail and password is open. */
   canSignUp: boolean
   redirectRules: () => RedirectRules
   /** Whether a URL is a target on another domain, which a browser reaches by handshake. */
@@ -39,7 +37,6 @@ export interface SignInPageDeps extends PageDeps, FactorDeps {
   /** The URL with a handshake token for a target on another domain; undefined for any other URL. */
   openTarget: OpenTarget
   findApp: FindApp
-  /** The providers to offer. */
   listProviders: (wish: ProviderWish) => readonly ProviderButton[]
 }
 

@@ -2,7 +2,7 @@ import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { Visitor } from '../browser/browser-session.ts'
-import { findError, renderField, renderFormToken } from '../frame/form.ts'
+import { type FormError, findError, renderField, renderFormToken } from '../frame/form.ts'
 import { buildCard, type FormView } from '../frame/layout.ts'
 import type { PageBody } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
@@ -16,33 +16,38 @@ import { type Goal, listFormTargets, type ProviderButton, renderGoal, type SignI
 type Ways = Pick<SignInPageDeps, 'canSendMail' | 'canSignInByMail' | 'canSignUp'>
 
 /** Contents of the sign-in page. */
-export interface SignInView extends Goal, FormView, Ways {
+interface SignInView extends Goal, FormView, Ways {
   /** The name of the app whose authorization started the sign-in. */
-  appName?: string | undefined
+  appName: string | undefined
   providers: readonly ProviderButton[]
+  email: string
+}
+
+/** What the page shows beside its form. */
+interface Shown {
+  goal: Goal
+  visitor: Visitor
+  cookieHeader: string | undefined
+  now: Date
   email?: string
+  errors?: readonly FormError[]
   notice?: string | undefined
 }
 
-/** Contents of the sign-in page for a goal. */
-export async function buildSignInView(
+/** Builds the sign-in page for a goal. */
+export async function buildSignInPage(
   deps: SignInPageDeps,
   db: Database,
-  request: { goal: Goal; visitor: Visitor; cookieHeader: string | undefined; now: Date },
-): Promise<SignInView> {
-  const { goal, visitor, cookieHeader, now } = request
+  { goal, visitor, cookieHeader, now, email = '', errors = [], notice }: Shown,
+): Promise<PageBody> {
   const { browserId, texts } = visitor
+  const { canSendMail, canSignInByMail, canSignUp } = deps
   const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next, texts })
   const appName = await deps.findApp(db, { next: goal.next, cookieHeader, now })
-  const { canSendMail, canSignInByMail, canSignUp } = deps
-  return { ...goal, providers, browserId, texts, appName, canSendMail, canSignInByMail, canSignUp }
-}
-
-/** Builds the sign-in page. */
-export function buildSignInPage(deps: Pick<PageDeps, 'brand' | 'browserKeys'>, view: SignInView): PageBody {
-  const { errors = [], target, providers, notice, texts } = view
+  const ways = { canSendMail, canSignInByMail, canSignUp }
+  const view = { ...goal, ...ways, providers, browserId, texts, appName, email, errors }
   // A deep link gets its tokens from the provider's flow; a form cannot pass them on.
-  const hasForm = target?.kind !== 'deep-link'
+  const hasForm = goal.target?.kind !== 'deep-link'
   const content = html`${errors.length === 0 && notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
 ${providers.length > 0 && renderProviders(providers)}
 ${providers.length > 0 && hasForm && html`<div class="or">${texts.say('sign-in.or')}</div>`}
@@ -52,7 +57,7 @@ ${hasForm && renderForm(deps, view)}`
     text: renderPurpose(deps, view),
     content,
     ...(hasForm && { scripts: [SHOW_PASSWORD, PASSKEY] }),
-    ...listFormTargets(view),
+    ...listFormTargets(goal),
   })
 }
 
@@ -72,7 +77,7 @@ export function renderProviders(providers: readonly ProviderButton[]): Html {
 }
 
 function renderForm(deps: Pick<PageDeps, 'browserKeys'>, view: SignInView): Html {
-  const { browserId, email = '', errors = [], texts } = view
+  const { browserId, email, errors = [], texts } = view
   const goal = { target: view.target, next: view.next }
   const hidden = html`${renderFormToken(deps, browserId)}
 ${renderGoal(goal)}`

@@ -22,7 +22,6 @@ interface Development {
   findRealtime: () => ShownRealtime | undefined
 }
 
-/** Default address of the service for commands. */
 const USUAL_URL = 'http://localhost:3000'
 
 /** Links of the start page. */
@@ -53,12 +52,10 @@ export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): vo
   })
 }
 
-/** A place of the service that the start page leads to. */
 interface Way {
   title: TextKey
   text: TextKey
   href: string
-  /** Label of its button. */
   label: TextKey
 }
 
@@ -88,7 +85,6 @@ ${renderRealtime(texts, development?.findRealtime())}`
   return buildPage({ brand, texts, title: texts.say('start.title'), layout: 'wide', content })
 }
 
-/** The same ways as text. Pure. */
 function buildStartText(brand: Brand, texts: Texts, development: StartPageDeps['development']): string {
   const lines = listWays(development).map(
     ({ title, href }) => `${texts.say(title)}: ${development?.baseUrl() ?? ''}${href}`,

@@ -17,7 +17,6 @@ export type FactorChallenge = RecordOf<typeof challenge>
 /** The purpose of a challenge. */
 export type ChallengePurpose = FactorChallenge['purpose']
 
-/** A new challenge. */
 type NewChallenge = Omit<FactorChallenge, 'attempts' | 'usedAt' | 'createdAt'> & { now: Date }
 
 /** Inserts a challenge by its hash, with the last statement of the transaction. */

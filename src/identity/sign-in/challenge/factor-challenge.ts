@@ -9,7 +9,6 @@ import { type ChallengePurpose, type FactorChallenge, insertChallenge } from './
 /** Lifetime of a challenge (docs/contract/second-factor.md#second-step). */
 export const CHALLENGE_LIFETIME_MS = 5 * 60_000
 
-/** Maximum number of wrong answers to a challenge. */
 const CHALLENGE_ATTEMPTS = 5
 
 /** The hash of a challenge, as the table keeps it. */

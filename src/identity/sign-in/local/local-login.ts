@@ -33,7 +33,6 @@ export type CheckedLogin =
 export interface RefusedLogin {
   problem: Problem
   userId: UserId | null
-  /** The second step, for a correct password of a user with a second factor. */
   secondStep?: OpenStep
 }
 

@@ -26,7 +26,6 @@ export async function signIn(
     /** The hash that the password was checked against, for a sign-in with a password. */
     passwordHash?: string
     origin: SessionOrigin
-    /** Start of a sign-in of several requests. */
     begunAt?: Date
     /** The connection that proved the user, and what it limits. */
     byConnection?: ProvenByConnection

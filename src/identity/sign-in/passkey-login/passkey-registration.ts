@@ -23,10 +23,8 @@ import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from '../sec
 
 export { findOtherWay, listPasskeys } from '../passkey/passkey.store.ts'
 
-/** Limit of passkeys of one user. */
 const PASSKEY_LIMIT = 20
 
-/** A user in its session. */
 interface User {
   userId: UserId
   sessionId: SessionId

@@ -45,7 +45,6 @@ export const findPasskey = rowStatement<Passkey, { credentialId: string }>(
   `select ${passkey.members()} from passkey where credential_id = $credentialId`,
 )
 
-/** A new passkey. */
 type NewPasskey = Omit<Passkey, 'lastUsedAt' | 'createdAt' | 'updatedAt'> & { now: Date }
 
 /** Inserts a passkey. Undefined when its credential id is registered already. */

@@ -38,7 +38,6 @@ const hashProof = (first: FirstStep, passwordHash: string | null) =>
     .update(JSON.stringify([first, passwordHash]))
     .digest()
 
-/** The first step that a challenge is for, if the password is still the same. Pure. */
 function findFirstStep(proofHash: Buffer | null | undefined, passwordHash: string | null): FirstStep | undefined {
   const steps: FirstStep[] = passwordHash === null ? ['mail'] : ['pwd', 'mail']
   return steps.find((first) => proofHash?.equals(hashProof(first, passwordHash)))

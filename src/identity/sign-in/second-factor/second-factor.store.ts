@@ -13,7 +13,6 @@ import { OF_TOTP, type TotpFactor } from './totp-factor.store.ts'
 export interface FactorCount {
   hasTotp: boolean
   passkeys: number
-  /** Recovery codes that were not used. */
   recoveryCodes: number
 }
 

@@ -1,4 +1,3 @@
-/** Longest posted name, in characters. */
 const NAME_LIMIT = 200
 
 /** The name that Apple posts as JSON, unsigned: nothing else of it is read. Null without one. Never throws. */

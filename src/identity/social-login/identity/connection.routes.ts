@@ -1,4 +1,4 @@
-import type { IdMaker } from '../../../base/id.ts'
+import { type IdMaker, isUuid } from '../../../base/id.ts'
 import type { TextKey } from '../../../base/language/texts.ts'
 import { notFound, Problem } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
@@ -27,8 +27,6 @@ const NOT_CONNECTED =
   'The service was not connected. Start again within a minute, with an account that no other user has connected.'
 
 const RETURN = `${CONNECTIONS}?notice=confirmed`
-
-const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The providers of a user (docs/contract/pages.md#connected-services). */
 export const connectionRoutes: Routes<ConnectionPageDeps> = [
@@ -120,7 +118,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       fields: { id: 36 },
     },
     async (deps: ConnectionPageDeps, { db, user, visitor, form, requestId }) => {
-      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
+      if (!isUuid(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
       const identity = await unlinkIdentity(deps, db, { id: form.id, caller: user.caller })
       return {
         ...redirectTo(`${CONNECTIONS}?notice=disconnected`),

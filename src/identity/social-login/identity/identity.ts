@@ -29,7 +29,6 @@ export function checkHasSession(caller: Caller): void {
   )
 }
 
-/** The identities of a user, the oldest first. */
 async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
   return selectIdentities(db, userId).orderBy('i.created_at').execute()
 }

@@ -13,7 +13,6 @@ import { findFlow, keepPostedAnswer } from '../flow/login-flow.store.ts'
 import type { Refusal } from '../refusal-problem.ts'
 import { answerContextOf, buildCallbackUrl, type FlowDeps } from '../social-login.ts'
 
-/** Random bytes of the code that the browser brings after its post. */
 const CODE_BYTES = 32
 
 /** A response that proves a person, or the reason of its refusal. */

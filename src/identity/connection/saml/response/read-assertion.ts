@@ -9,7 +9,6 @@ export interface Expected {
   audience: string
   /** URL of the assertion consumer service. */
   recipient: string
-  /** Id of the request. */
   requestId: string
   now: Date
 }
@@ -18,12 +17,10 @@ export interface Expected {
 export interface CheckedAssertion {
   id: string
   nameId: { value: string; format: string | null }
-  /** Expiry of the assertion. */
   endsAt: Date
   statements: readonly XmlElement[]
 }
 
-/** Tolerance for the clock of an identity provider. */
 const CLOCK_SKEW_MS = 60_000
 
 /** Longest lifetime of an assertion: its id is kept until then. */
