@@ -4,6 +4,7 @@ import type { StoredSecrets } from '../../delivery/post/reencrypt.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
 import type { RowChange } from '../../http/route/row-route.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
 import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -19,6 +20,7 @@ import {
   lockConnectionUsers,
   lockJoinsOf,
 } from '../connected/connected-user.ts'
+import type { CreateConnectionBody, UpdateConnectionBody } from './connection.schema.ts'
 import {
   type ConnectionChange,
   type ConnectionRecord,
@@ -32,7 +34,7 @@ import {
   lockConnection,
   replaceConnectionSecret,
 } from './connection.store.ts'
-import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
+import { readKindChange, readNewKind } from './settings-of-kind.ts'
 
 const CONNECTIONS_LIMIT = 10
 
@@ -51,15 +53,7 @@ export function connectionSecretContextOf(id: string): string {
   return `connection:${id}`
 }
 
-interface SettingsInput extends KindInput {
-  name?: string
-  is_enabled?: boolean
-  is_enforced?: boolean
-  is_jit?: boolean
-  default_role?: string | null
-  group_roles?: readonly { group: string; role: string }[]
-  session_hours?: number
-}
+type SettingsInput = Static<typeof UpdateConnectionBody>
 
 /** The connection of a path. `closes` locks its account first: a change may close ways in of members. Throws 404. */
 export async function loadConnection(
@@ -86,7 +80,7 @@ export async function createConnection(
   db: Database,
   input: {
     target: AccountTarget
-    body: SettingsInput & { kind: 'oidc' | 'saml'; name: string }
+    body: Static<typeof CreateConnectionBody>
     caller: Caller
     now: Date
   },

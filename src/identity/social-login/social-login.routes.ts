@@ -191,12 +191,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'GET',
       path: `${PATH}/callback-redirect`,
-      resource: 'login',
       action: 'oauth',
-      accountScope: 'none',
-      access: 'public',
       page: 'asked',
       writes: true,
       strictRateLimit: true,

@@ -7,7 +7,7 @@ import { lockUser } from '../../session/session-proof.ts'
 import { chargeAttempt, dropAttempt, forgiveAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
 import { type Credentials, updateUser } from '../../user-record/user.store.ts'
-import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { type RefusedSignIn, type SignIn, signIn } from '../outcome/sign-in.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from '../second-factor/factor-login.ts'
 import { findPresentPassword } from '../second-factor/second-factor.store.ts'
 
@@ -30,9 +30,7 @@ export type CheckedLogin =
   | { kind: 'correct'; credentials: Credentials; hasFactor: boolean; freshHash: string | undefined }
 
 /** A refused sign-in: the problem for the caller, and the user it named. */
-export interface RefusedLogin {
-  problem: Problem
-  userId: UserId | null
+export interface RefusedLogin extends RefusedSignIn {
   secondStep?: OpenStep
 }
 

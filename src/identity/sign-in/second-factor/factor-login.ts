@@ -17,7 +17,7 @@ import {
   findChallengeRefusal,
   hashChallenge,
 } from '../challenge/factor-challenge.ts'
-import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { type RefusedSignIn, type SignIn, signIn } from '../outcome/sign-in.ts'
 import { askForPasskey } from '../passkey/passkey.ts'
 import { type CheckedProof, type FactorProof, type ProofRefusal, useFactorProof } from './factor-proof.ts'
 import { countFactors, findPresentPassword } from './second-factor.store.ts'
@@ -85,12 +85,6 @@ export type CheckedFactorLogin =
   | { kind: 'refused'; reason: ChallengeRefusal }
   | { kind: 'charged'; userId: UserId }
 
-/** A refused second step. `userId` is the user of the challenge. */
-export interface RefusedFactorLogin {
-  problem: Problem
-  userId: UserId | null
-}
-
 /** Counts a second step as failed before its check, outside any transaction: concurrent ones see these counts. */
 export async function checkFactorLogin(db: Database, login: FactorLogin): Promise<CheckedFactorLogin> {
   const { challenge, proof, now } = login
@@ -109,7 +103,7 @@ export async function logInWithFactor(
   deps: FactorDeps,
   tx: Database,
   { login, checked }: { login: FactorLogin; checked: CheckedFactorLogin },
-): Promise<SignIn | RefusedFactorLogin> {
+): Promise<SignIn | RefusedSignIn> {
   if (checked.kind === 'throttled') return { problem: buildThrottled(checked.until, login.now), userId: checked.userId }
   if (checked.kind === 'refused') return { problem: buildFactorFailed(checked.reason), userId: null }
   const result = await takeStep(deps, tx, { login, userId: checked.userId })
