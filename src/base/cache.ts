@@ -13,7 +13,6 @@ export interface Cache<Key, Value> {
   entries(): [Key, Value][]
 }
 
-/** Options of a cache. */
 export interface CacheOptions<Key, Value> {
   limit: number
   /** Called for each entry that is evicted, removed, cleared or replaced. */

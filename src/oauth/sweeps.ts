@@ -13,9 +13,7 @@ const DAY_MS = 24 * 3_600_000
 /** Retention of revoked grants, until their last access token has expired: a token is valid for a day at most. */
 const ENDED_GRANT_KEPT_MS = 2 * DAY_MS
 
-/**
- * Retention of expired decisions at a managed engine, so that the log distinguishes a late answer from a forged one.
- */
+/** Retention of expired decisions at a managed engine: the log distinguishes a late answer from a forged one. */
 const DECISION_KEPT_MS = 3_600_000
 
 /** Retention of self-registered clients without a grant. */
@@ -34,5 +32,5 @@ export const oauthSweeps: readonly Sweep[] = [
   sweepOld('expiredSecrets', 0, deleteExpiredSecrets),
   sweepOld('oauthAnswers', REFRESH_ANSWER_KEPT_MS, clearOldAnswers),
   sweepOnce('oauthKeys', ({ db, keyring, now }) => succeedSigningKeys(keyring, db, now)),
-  sweepOnce('oauthExpiredKeys', ({ db, now }) => deleteExpiredSigningKeys(db, now)),
+  sweepOnce('oauthExpiredKeys', ({ db, now }) => deleteExpiredSigningKeys(db, { before: now })),
 ]

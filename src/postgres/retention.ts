@@ -1,5 +1,11 @@
 import type { Database } from './statement/database.ts'
-import { statement } from './statement/statement.ts'
+import { changeStatement, statement } from './statement/statement.ts'
+
+/** A statement for retention: `text` deletes up to `$limit` rows from before `$before`. Returns their number. */
+export function sweepStatement(text: string): (db: Database, before: Date, limit: number) => Promise<number> {
+  const run = changeStatement<{ before: Date; limit: number }>(text)
+  return (db, before, limit) => run(db, { before, limit })
+}
 
 /**
  * A statement for retention: deletes up to `limit` rows of `table` whose column `time` is before `before`, the oldest

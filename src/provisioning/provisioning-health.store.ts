@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/statement/database.ts'
-import { statement } from '../postgres/statement/statement.ts'
+import { soleRowStatement, statement } from '../postgres/statement/statement.ts'
 
 /** The facts of the component. Counts stop at `COUNT_LIMIT`. */
 export interface ProvisioningFacts {
@@ -13,8 +13,8 @@ export interface ProvisioningFacts {
   oldest_pending_s: number
 }
 
-/** Each count stops at `$limit` and reads a partial index of these rows. */
-const selectFacts = statement<ProvisioningFacts, { now: Date; since: Date; limit: number }>(`
+/** Reads the facts for the health of provisioning. Each count stops at `$limit` and reads a partial index of these rows. */
+export const selectProvisioningFacts = soleRowStatement<ProvisioningFacts, { now: Date; since: Date; limit: number }>(`
   with live as (select document_id from provisioning_target where is_actived and deleted_at is null),
   due as (
     select s.due_at from live cross join lateral (
@@ -43,18 +43,9 @@ const selectFacts = statement<ProvisioningFacts, { now: Date; since: Date; limit
       ) s where s.due_at <= $now
     ), 0) as oldest_pending_s`)
 
-/** Reads the facts for the health of provisioning. */
-export async function selectProvisioningFacts(
-  db: Database,
-  input: { now: Date; since: Date; limit: number },
-): Promise<ProvisioningFacts> {
-  const [row] = await selectFacts(db, input)
-  return row ?? { targets: 0, dead_letters_24h: 0, failed_24h: 0, backlog: 0, oldest_pending_s: 0 }
-}
-
 const selectTotals = statement<{ status: string; came: number }>('select status, came from provisioning_total')
 
 /** Number of ended deliveries by status, over all time and all processes. */
-export async function readProvisioningTotals(db: Database): Promise<Map<string, number>> {
+export async function readEndedDeliveries(db: Database): Promise<Map<string, number>> {
   return new Map((await selectTotals(db)).map((row) => [row.status, row.came]))
 }

@@ -1,5 +1,7 @@
 import type { Database } from '../postgres/statement/database.ts'
-import { type ProvisioningFacts, readProvisioningTotals, selectProvisioningFacts } from './provisioning-health.store.ts'
+import { type ProvisioningFacts, selectProvisioningFacts } from './provisioning-health.store.ts'
+
+export { readEndedDeliveries } from './provisioning-health.store.ts'
 
 /** The window in which dead letters count, in milliseconds. */
 const WINDOW_MS = 24 * 3_600_000
@@ -13,11 +15,6 @@ const DEGRADED_AT_LAG_SECONDS = 300
 /** Reads the facts as of `now`. */
 export function readProvisioningFacts(db: Database, now: Date): Promise<ProvisioningFacts> {
   return selectProvisioningFacts(db, { now, since: new Date(now.getTime() - WINDOW_MS), limit: COUNT_LIMIT })
-}
-
-/** Number of ended deliveries by status over all time, for the metric. */
-export function readEndedDeliveries(db: Database): Promise<Map<string, number>> {
-  return readProvisioningTotals(db)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findUserByEmail } from '../../src/identity/user-record/user.store.ts'
+import { findUserOfAddress } from '../../src/identity/user-record/user.store.ts'
 import { migrate } from '../../src/postgres/migration/migrate.ts'
 import { type DatabasePool, openDatabase } from '../../src/postgres/statement/database.ts'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
@@ -60,8 +60,8 @@ describe('the migration of addresses in a database whose locale keeps I and i ap
     const gone = await insert('Info@example.com', { at: first!, deletedAt: second! })
     const alone = await insert('KIM@example.com', { at: first! })
     await migrate(database.connectionString)
-    expect((await findUserByEmail(database.db, 'iNFo@example.com'))?.id).toBe(proven)
-    expect((await findUserByEmail(database.db, 'kim@EXAMPLE.com'))?.id).toBe(alone)
+    expect((await findUserOfAddress(database.db, { email: 'iNFo@example.com' }))?.id).toBe(proven)
+    expect((await findUserOfAddress(database.db, { email: 'kim@EXAMPLE.com' }))?.id).toBe(alone)
     const { rows } = await database.pool.query(
       'select document_id, is_email_shadowed from "user" order by created_at, email',
     )
@@ -74,14 +74,14 @@ describe('the migration of addresses in a database whose locale keeps I and i ap
     const setDeletedAt = (at: string | null) =>
       database.pool.query('update "user" set deleted_at = $2 where document_id = $1', [proven, at])
     await setDeletedAt(third!)
-    expect(await findUserByEmail(database.db, 'info@example.com')).toBeUndefined()
+    expect(await findUserOfAddress(database.db, { email: 'info@example.com' })).toBeUndefined()
     await setDeletedAt(null)
     const setEmail = (email: string) =>
       database.pool.query('update "user" set email = $2 where document_id = $1', [older, email])
     await setEmail('Info@example.com')
-    expect((await findUserByEmail(database.db, 'info@example.com'))?.id).toBe(proven)
+    expect((await findUserOfAddress(database.db, { email: 'info@example.com' }))?.id).toBe(proven)
     await setEmail('info-2@example.com')
-    expect((await findUserByEmail(database.db, 'INFO-2@example.com'))?.id).toBe(older)
+    expect((await findUserOfAddress(database.db, { email: 'INFO-2@example.com' }))?.id).toBe(older)
     await expect(setEmail('Info@example.com')).rejects.toThrow('user_email_key')
   })
 })

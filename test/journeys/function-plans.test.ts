@@ -133,8 +133,8 @@ const CALLS: Record<string, ReturnType<typeof sql>> = {
 /** Statements that check a token, of stores. */
 const CHECKS: Record<string, (db: Database) => Promise<unknown>> = {
   'a session': (db) => findSessionCaller(db, { sessionId: ID as SessionId, userId: ID as UserId, now: NOW }),
-  'a session of an administrator': (db) => findOwnedSession(db, ID, NOW),
-  'an API key': async (db) => findKeyCaller(db, keyHash, NOW),
+  'a session of an administrator': (db) => findOwnedSession(db, { id: ID, now: NOW }),
+  'an API key': async (db) => findKeyCaller(db, { tokenHash: keyHash, now: NOW }),
   users: (db) => findUserCallers(db, [ID as UserId]),
   'a token of the provider': (db) => loadTokens(db, { models: ['AccessToken'], idHash: tokenHash, now: NOW }),
   'a browser at the provider': (db) =>
@@ -148,7 +148,7 @@ const CHECKS: Record<string, (db: Database) => Promise<unknown>> = {
       ...{ mail: ID as MailId, to: 'person1@example.com', administrator: 'account-admin' },
       operatorPatterns: ['*:*'],
     }),
-  'the members among contacts': (db) => listMembersAmong(db, ID, [ID]),
+  'the members among contacts': (db) => listMembersAmong(db, { account: ID, users: [ID] }),
   'a mail setting': (db) => findMailSetting(db, ID as UserId),
   'a session of the provider': (db) => findStateByUid(db, { model: 'Session', uid: 'uid 1', now: NOW }),
 }

@@ -37,7 +37,6 @@ export interface MountedRealtime {
   stop(): Promise<void>
 }
 
-/** Dependencies of the mount. */
 export interface RealtimeMount {
   options: AppOptions
   upgrades: UpgradeRouter

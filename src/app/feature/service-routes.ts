@@ -18,7 +18,6 @@ import { EnvelopeBody } from '../../webhook/envelope/envelope.schema.ts'
 /** Cache lifetime of the database check, in milliseconds: a process checks at most once in this time. */
 const READINESS_LIFETIME_MS = 1_000
 
-/** Dependencies of the routes outside the v3 tree. */
 export interface ServiceRouteDeps {
   db: Database
   clock: Pick<Clock, 'now'>

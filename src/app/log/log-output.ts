@@ -32,7 +32,6 @@ export interface LogOutput {
   flushNow(): void
 }
 
-/** Dependencies of an output. */
 export interface LogOutputOptions {
   /** Default: standard error. */
   descriptor?: number

@@ -67,7 +67,6 @@ export interface Log {
   drain(): Promise<void>
 }
 
-/** Options of a log. */
 export interface LogOptions {
   level: Config['logLevel']
   isTerminal: boolean

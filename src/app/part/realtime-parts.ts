@@ -26,7 +26,6 @@ export interface EmbeddedRealtime {
   access: { ends: SubscriptionEnds; grants: GrantedAccess } | undefined
 }
 
-/** Dependencies of realtime publishing. */
 export interface RealtimeOptions {
   config: Config
   db: Database

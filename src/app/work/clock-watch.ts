@@ -19,7 +19,6 @@ export interface ClockWatch {
   stop(): void
 }
 
-/** Dependencies of a watch. */
 export interface ClockWatchDeps {
   db: Database
   time: DatabaseClock
@@ -63,7 +62,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
 
   async function report(): Promise<void> {
     if (time.verdict() === 'aligned') {
-      if (isReported) await removeProcessSkew(db, workerId)
+      if (isReported) await removeProcessSkew(db, { process: workerId })
       isReported = false
       reportedAtMs = Number.NEGATIVE_INFINITY
       return
@@ -89,7 +88,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
       await look().catch(() => {})
       await rest(LOOK_MS, stopping.signal)
     }
-    if (isReported) await removeProcessSkew(db, workerId).catch(() => {})
+    if (isReported) await removeProcessSkew(db, { process: workerId }).catch(() => {})
   }
 
   return { look, run, stop: () => stopping.abort() }

@@ -19,7 +19,6 @@ import { buildAppDelivery } from './webhook-workers.ts'
 import { buildAppMaintenance, buildAppRealtime, buildKeptLease, startRealtime } from './worker-builders.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
-/** Options of an engine beside the parts of its database. */
 export interface EngineOptions {
   metrics: Metrics
   /** Whether this process claims rows of the database, here or in other workers. */

@@ -16,7 +16,6 @@ import type { Tracer } from '../../tracing/tracer.ts'
 import type { Config } from '../config/config.ts'
 import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
 
-/** Dependencies of the workers of a process. */
 export interface WorkerParts {
   config: Config
   database: DatabasePool

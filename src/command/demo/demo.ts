@@ -4,7 +4,6 @@ import { SINK_PATH } from '../../webhook/sink/sink.ts'
 import { buildDemoClient, type DemoClient } from './demo-client.ts'
 import { keepDemoToken } from './demo-token.ts'
 
-/** Dependencies of the demonstration. */
 export interface DemoOptions {
   baseUrl: string
   /** The URL of the service's own receiver. Default: its path at `baseUrl`. */

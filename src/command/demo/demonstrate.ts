@@ -3,14 +3,14 @@ import type { PrepareDemonstration } from '../../app/serve.ts'
 import { systemClock } from '../../base/clock.ts'
 import { systemRandom } from '../../base/random.ts'
 import { issueSession } from '../../identity/session/session.ts'
-import { findUserByEmail } from '../../identity/user-record/user.store.ts'
+import { findUserOfAddress } from '../../identity/user-record/user.store.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { runDemo } from './demo.ts'
 import { keepDemoToken } from './demo-token.ts'
 
 /** Prepares the demonstration as the administrator, for whom it issues a session. */
 export const prepareDemonstration: PrepareDemonstration = async ({ app, resources, config, print }) => {
-  const user = await findUserByEmail(resources.database.db, config.adminEmail)
+  const user = await findUserOfAddress(resources.database.db, { email: config.adminEmail })
   if (!user)
     throw new FatalError(`There is no user ${config.adminEmail}. Set SIGNALBOX_ADMIN_EMAIL to an administrator.`)
   const deps = {

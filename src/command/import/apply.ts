@@ -21,7 +21,6 @@ const OF_THE_ROW: ReadonlySet<string> = new Set([
   'limit_reached',
 ])
 
-/** Dependencies of the changes. */
 export interface ApplyDeps {
   client: ApiClient
   clock: Clock

@@ -15,7 +15,6 @@ import type { AccountResult, Report, WebhookResult } from './report.ts'
 import type { Foreign } from './source/foreign.ts'
 import type { Source, SourceApi, SourceChoice, Tenant } from './source/source.ts'
 
-/** Dependencies of a run. */
 export interface ImportRun extends ApplyDeps {
   from: Source
   api: SourceApi

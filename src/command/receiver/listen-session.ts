@@ -20,7 +20,6 @@ export interface ListenDeps {
   note: (line: string) => void
 }
 
-/** Input of both ways of listening. */
 interface SessionInput {
   /** The URL that deliveries are posted to; without it they are only printed. */
   forwardUrl?: string

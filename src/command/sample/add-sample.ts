@@ -1,12 +1,12 @@
 import { FatalError } from '../../app/log/fatal.ts'
 import type { FillDatabase } from '../../app/serve.ts'
 import { readMonotonicMs, systemClock } from '../../base/clock.ts'
-import { findUserByEmail } from '../../identity/user-record/user.store.ts'
+import { findUserOfAddress } from '../../identity/user-record/user.store.ts'
 import { fillSample } from './sample.ts'
 
 /** Fills the database of a service that starts, once, and prints what was added. */
 export const addSample: FillDatabase = async ({ app, resources, config, print }) => {
-  const user = await findUserByEmail(resources.database.db, config.adminEmail)
+  const user = await findUserOfAddress(resources.database.db, { email: config.adminEmail })
   if (!user)
     throw new FatalError(`--sample needs the user ${config.adminEmail}. Set SIGNALBOX_ADMIN_EMAIL to an administrator.`)
   const { sinkUrl } = app.callbackRules

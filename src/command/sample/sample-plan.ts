@@ -16,7 +16,6 @@ export interface SampleFacts {
   administrator: UserId
 }
 
-/** Input of a fill. */
 export interface SampleInput extends SampleFacts {
   seed: number
   /** The end of the filled month. */

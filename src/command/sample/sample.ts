@@ -33,7 +33,6 @@ const SEED = 22
 /** Maximum numbers of accounts and webhooks of a sample, for the search of their ids. */
 const MOST = { accounts: 12, webhooks: 60 }
 
-/** Dependencies of a fill. */
 export interface SampleOptions {
   db: Database
   keyring: Keyring

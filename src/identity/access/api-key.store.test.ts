@@ -6,8 +6,8 @@ import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
-  endAccountApiKeyRows,
-  endUserApiKeyRows,
+  endAccountApiKeys,
+  endUserApiKeys,
   findApiKey,
   findApiKeyWithHoldings,
   insertApiKey,
@@ -29,18 +29,26 @@ beforeEach(async () => {
 const write = <T>(act: (tx: Database) => Promise<T>) => inTransaction(db, act)
 const list = async (owner: UserId | 'all') => (await selectApiKeys(db, owner).execute()).map(({ id }) => id)
 const areLive = (...keys: { id: string }[]) =>
-  Promise.all(keys.map(async ({ id }) => (await findApiKey(db, id)) !== undefined))
+  Promise.all(keys.map(async ({ id }) => (await findApiKey(db, { id })) !== undefined))
 
 describe('a key', () => {
   test('is found by its id until it is revoked, beside others', async () => {
     const [first, second] = [await rows.apiKey(user), await rows.apiKey(other, { account, expires_at: madeAfter(9) })]
-    expect(await findApiKey(db, first.id)).toMatchObject({ id: first.id, userId: user, account: null, expiresAt: null })
-    expect(await findApiKeyWithHoldings(db, second.id)).toMatchObject({
+    expect(await findApiKey(db, { id: first.id })).toMatchObject({
+      id: first.id,
+      userId: user,
+      account: null,
+      expiresAt: null,
+    })
+    expect(await findApiKeyWithHoldings(db, { id: second.id })).toMatchObject({
       ...{ id: second.id, userId: other, account, expiresAt: madeAfter(9), patterns: ['user:find-all'] },
       holdings: { patterns: [] },
     })
     await rows.set('api_key', first.id, { revoked_at: MADE_AT })
-    expect([await findApiKey(db, first.id), await findApiKeyWithHoldings(db, first.id)]).toEqual([undefined, undefined])
+    expect([await findApiKey(db, { id: first.id }), await findApiKeyWithHoldings(db, { id: first.id })]).toEqual([
+      undefined,
+      undefined,
+    ])
     expect(await areLive(second)).toEqual([true])
   })
 
@@ -51,7 +59,7 @@ describe('a key', () => {
         ...{ createdWith: newId(), expiresAt: madeAfter(9), tokenHash: randomBytes(32), now: MADE_AT },
       } as Parameters<typeof insertApiKey>[1]),
     )
-    expect(await findApiKey(db, made.id)).toEqual(made)
+    expect(await findApiKey(db, { id: made.id })).toEqual(made)
   })
 
   test('is listed with those of its user, or with all, until it is revoked', async () => {
@@ -76,7 +84,7 @@ describe('a key', () => {
   test('ends with the access of its user, and keeps the time of an earlier end', async () => {
     const [first, second, foreign] = [await rows.apiKey(user), await rows.apiKey(user), await rows.apiKey(other)]
     await rows.set('api_key', second.id, { revoked_at: MADE_AT })
-    await write((tx) => endUserApiKeyRows(tx, user, madeAfter(5)))
+    await write((tx) => endUserApiKeys(tx, { userId: user, now: madeAfter(5) }))
     expect(await areLive(first, second, foreign)).toEqual([false, false, true])
     const { rows: ends } = await database.pool.query(
       'select revoked_at, updated_at from api_key where "user" = $1 order by revoked_at',
@@ -95,9 +103,9 @@ describe('a key', () => {
       await rows.apiKey(user),
       await rows.apiKey(user, { account: await rows.account() }),
     ]
-    await write((tx) => endAccountApiKeyRows(tx, { account, userId: user, now: madeAfter(1) }))
+    await write((tx) => endAccountApiKeys(tx, { account, userId: user, now: madeAfter(1) }))
     expect(await areLive(...keys)).toEqual([false, true, true, true])
-    await write((tx) => endAccountApiKeyRows(tx, { account, userId: 'all', now: madeAfter(2) }))
+    await write((tx) => endAccountApiKeys(tx, { account, userId: 'all', now: madeAfter(2) }))
     expect(await areLive(...keys)).toEqual([false, false, true, true])
     const { rows: ends } = await database.pool.query('select revoked_at from api_key where account = $1 order by 1', [
       account,

@@ -3,7 +3,7 @@ import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { ApiKeyRow } from './api-key.schema.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from './delegation.store.ts'
 import type { Holdings } from './delegation.ts'
@@ -20,28 +20,15 @@ export function selectApiKeys(db: Database, owner: UserId | 'all') {
 }
 
 const UNREVOKED = 'k.document_id = $id and k.revoked_at is null'
-const selectOne = statement<ApiKeyRecord, { id: string }>(
+/** The unrevoked key with this id. */
+export const findApiKey = rowStatement<ApiKeyRecord, { id: string }>(
   `select ${apiKey.members('k')} from api_key k where ${UNREVOKED}`,
 )
 
-/** The unrevoked key with this id. */
-export async function findApiKey(db: Database, id: string): Promise<ApiKeyRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row
-}
-
-const selectWithHoldings = statement<ApiKeyRecord & { holdings: Holdings }, { id: string }>(`
+/** The unrevoked key with this id, and its user's permissions. */
+export const findApiKeyWithHoldings = rowStatement<ApiKeyRecord & { holdings: Holdings }, { id: string }>(`
   select ${apiKey.members('k')}, ${HOLDINGS} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where ${UNREVOKED}`)
-
-/** The unrevoked key with this id, and its user's permissions. */
-export async function findApiKeyWithHoldings(
-  db: Database,
-  id: string,
-): Promise<(ApiKeyRecord & { holdings: Holdings }) | undefined> {
-  const [row] = await selectWithHoldings(db, { id })
-  return row
-}
 
 /** A new key. */
 type NewApiKey = Pick<
@@ -80,14 +67,12 @@ export async function revokeApiKeyRow(
   return row
 }
 
-const revokeAll = closingStatement<{ userId: UserId; now: Date }>(`
-  ended_keys as (
-    update api_key set revoked_at = $now, updated_at = $now where "user" = $userId and revoked_at is null)`)
-
 /** Revokes all keys of a user, with the last statement of the transaction. */
-export function endUserApiKeyRows(db: Database, userId: UserId, now: Date): Promise<void> {
-  return revokeAll(db, { userId, now }, { invalidations: `u:${userId}` })
-}
+export const endUserApiKeys = closingStatement<{ userId: UserId; now: Date }>(
+  `ended_keys as (
+    update api_key set revoked_at = $now, updated_at = $now where "user" = $userId and revoked_at is null)`,
+  ({ userId }) => `u:${userId}`,
+)
 
 const revokeBound = closingStatement<{ account: AccountId; owner: UserId | null; now: Date }>(`
   ended_account_keys as (
@@ -95,7 +80,7 @@ const revokeBound = closingStatement<{ account: AccountId; owner: UserId | null;
     where account = $account and ($owner::uuid is null or "user" = $owner) and revoked_at is null)`)
 
 /** Revokes the keys that are bound to an account, of one user or of all, with the last statement of the transaction. */
-export function endAccountApiKeyRows(
+export function endAccountApiKeys(
   db: Database,
   { account, userId, now }: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {

@@ -6,8 +6,6 @@ import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
   type ApiKeyRecord,
-  endAccountApiKeyRows,
-  endUserApiKeyRows,
   findApiKey,
   findApiKeyWithHoldings,
   insertApiKey,
@@ -18,6 +16,8 @@ import {
 import { bindHoldings, checkMayEndKey, checkMayMakeKey } from './delegation.ts'
 import { checkKeyMay, findOwners } from './own-rows.ts'
 import { checkPatternsHaveEffect, checkPatternsKnown } from './pattern.ts'
+
+export { endAccountApiKeys, endUserApiKeys } from './api-key.store.ts'
 
 /** Limit of unrevoked, unexpired keys of one user. */
 const LIVE_KEYS_LIMIT = 100
@@ -38,7 +38,7 @@ export async function loadApiKey(
   input: { id: string; caller: Caller; permission: string },
 ): Promise<ApiKeyRecord> {
   const owners = findOwners(input.caller, input.permission)
-  const key = await findApiKey(db, input.id)
+  const key = await findApiKey(db, { id: input.id })
   if (!key || !isOwnedBy(owners, key)) throw notFound('API key')
   return key
 }
@@ -138,26 +138,10 @@ export async function revokeApiKey(
   const owners = findOwners(caller, permission)
   const own = caller.ceiling === null && (await revokeApiKeyRow(db, id, { owner: caller.userId, now }))
   if (own) return own
-  const key = await findApiKeyWithHoldings(db, id)
+  const key = await findApiKeyWithHoldings(db, { id })
   if (!key || !isOwnedBy(owners, key)) throw notFound('API key')
   checkMayEndKey(caller, key)
   const revoked = await revokeApiKeyRow(db, id, { owner: 'all', now })
   if (!revoked) throw notFound('API key')
   return revoked
-}
-
-/**
- * Revokes the keys that are bound to an account, of a user who leaves it, or of all when it is deleted; with the last
- * statement of the transaction. They do not come back with the user.
- */
-export function endAccountApiKeys(
-  db: Database,
-  input: { account: AccountId; userId: UserId | 'all'; now: Date },
-): Promise<void> {
-  return endAccountApiKeyRows(db, input)
-}
-
-/** Revokes all keys of a user, effective with the next request, with the last statement of the transaction. */
-export function endUserApiKeys(db: Database, userId: UserId, now: Date): Promise<void> {
-  return endUserApiKeyRows(db, userId, now)
 }

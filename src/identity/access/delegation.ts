@@ -54,10 +54,7 @@ export function holdsGrant(caller: CallerHoldings, grant: Grant): boolean {
   return caller.membershipPatterns.some((item) => item.account === place && isCovered(item.patterns, pattern))
 }
 
-/**
- * Lists of patterns of which each covers what the caller holds in an account: `holdsGrant` is true for a pattern there that
- * is covered by some pattern of every list.
- */
+/** Lists of patterns: the caller holds one in `account` if some pattern of every list covers it (`holdsGrant`). */
 export function listHoldingsAt(caller: CallerHoldings, account: AccountId): string[][] {
   const { patterns, accountPatterns, membershipPatterns, accounts, ceiling } = caller
   const held = [
@@ -73,10 +70,7 @@ export function findMissingGrant(caller: CallerHoldings, grants: readonly Grant[
   return grants.find((grant) => !holdsGrant(caller, grant))
 }
 
-/**
- * All permissions of a user: global patterns everywhere, account-scoped ones in each of the user's accounts, those of a
- * membership in its account.
- */
+/** All permissions of a user: global ones everywhere, account-scoped ones in its accounts, those of memberships. */
 export function listGrants(holdings: Holdings): Grant[] {
   const { patterns, accountPatterns, membershipPatterns, accounts } = holdings
   return [
@@ -162,10 +156,7 @@ export function listHeldPatterns(caller: CallerHoldings, account: AccountId): st
   return [...new Set(held.membershipPatterns.flatMap(({ patterns }) => patterns))]
 }
 
-/**
- * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds only in its
- * accounts: it is then limited to them.
- */
+/** The first of `patterns` that a key of `caller` cannot hold. It may hold one of accounts only, limited to them. */
 export function findUnheldKeyPattern(caller: CallerHoldings, patterns: readonly string[]): string | undefined {
   const { ceiling } = caller
   const ofMemberships = caller.membershipPatterns.flatMap(({ patterns }) => patterns)
@@ -204,26 +195,17 @@ export function checkMayMakeKey(caller: CallerHoldings, patterns: readonly strin
   throw new Problem('permission_denied', text, { missing: describeMissing(caller, grant) })
 }
 
-/**
- * Checks that `caller` may open the portal of `account` with a role of these patterns, which it must hold there. Throws
- * 403.
- */
+/** Checks that `caller` holds, in `account`, what a role of these patterns opens in its portal. Throws 403. */
 export function checkMayOpenPortal(caller: CallerHoldings, account: AccountId, patterns: readonly string[]): void {
   checkHoldsGrants(caller, at(account, patterns), 'open the portal with this role')
 }
 
-/**
- * Checks that `caller` may change a user, whose permissions it must hold in the same scopes. Throws 403
- * `permission_denied`.
- */
+/** Checks that `caller` holds, in the same scopes, what a user to change holds. Throws 403 `permission_denied`. */
 export function checkMayManageUser(caller: CallerHoldings, holdings: Holdings): void {
   checkHoldsGrants(caller, listGrants(holdings), 'change this user')
 }
 
-/**
- * Checks that `caller` may revoke a key that holds `patterns`, of a user with these holdings. Throws 403
- * `permission_denied`.
- */
+/** Checks that `caller` may revoke a key, of a user with these holdings. Throws 403 `permission_denied`. */
 export function checkMayEndKey(
   caller: CallerHoldings & Pick<Caller, 'userId'>,
   key: { userId: UserId; patterns: readonly string[]; account: AccountId | null; holdings: Holdings },
@@ -233,10 +215,7 @@ export function checkMayEndKey(
   checkHoldsGrants(caller, listGrants(narrowHoldings(holdings, key.patterns)), 'revoke this key')
 }
 
-/**
- * Checks that `caller` may add a user with these holdings to the account, or remove it from there. Throws 403
- * `permission_denied`.
- */
+/** Checks that `caller` may add a user with these holdings to the account, or remove it there. Throws 403. */
 export function checkMayChangeMember(
   caller: CallerHoldings,
   holdings: Holdings,

@@ -4,6 +4,7 @@ import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harn
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { syncPermissions, toPermissionRow } from './permission.store.ts'
 import {
+  assignRoles,
   deleteRoleRow,
   findRole,
   findRoleByName,
@@ -13,7 +14,6 @@ import {
   lockRole,
   type RoleId,
   replacePatterns,
-  replaceUserRoles,
   updateRole,
   upsertSystemRole,
 } from './role.store.ts'
@@ -79,23 +79,23 @@ describe('a role', () => {
     expect(await find(role.id)).toEqual(changed)
     await write((tx) => updateRole(tx, role.id, { now: madeAfter(2) }, same))
     expect(await find(role.id)).toEqual({ ...changed, updatedAt: madeAfter(2) })
-    await replacePatterns(database.db, role.id, ['d:find', 'a:find'])
+    await replacePatterns(database.db, { role: role.id, patterns: ['d:find', 'a:find'] })
     expect((await find(role.id))?.patterns).toEqual(['a:find', 'd:find'])
     expect(await find(beside.id)).toEqual(beside)
-    await write((tx) => deleteRoleRow(tx, role.id))
+    await write((tx) => deleteRoleRow(tx, { id: role.id }))
     expect([await find(role.id), await find(beside.id)]).toEqual([undefined, beside])
   })
 
   test('is locked alone, and those to give by their name or ids, in the order of their names', async () => {
     const [role, beside, third] = [await make('a:find'), await make(), await make()]
     await write(async (tx) => {
-      expect(await lockRole(tx, role.id)).toEqual(role)
+      expect(await lockRole(tx, { id: role.id })).toEqual(role)
       const lock = 'select document_id from role where document_id = any($1) for no key update skip locked'
       const { rows } = await database.pool.query(lock, [[role.id, beside.id]])
       expect(rows).toEqual([{ document_id: beside.id }])
     })
     await write(async (tx) => {
-      const given = await lockGivenRoles(tx, third.name, [role.id, newId()])
+      const given = await lockGivenRoles(tx, { name: third.name, ids: [role.id, newId()] })
       const { patterns, id, isSystem, isAccountScoped } = role
       expect(given.find((found) => found.id === id)).toEqual({
         patterns,
@@ -138,7 +138,7 @@ describe('a role', () => {
     const [user, other] = [await rows.user(), await rows.user()]
     const [kept, taken, given] = [await make(), await make(), await make()]
     const give = (userId: typeof user, ms: number, ...roles: { id: RoleId }[]) =>
-      write((tx) => replaceUserRoles(tx, { userId, roles: roles.map(({ id }) => id), now: madeAfter(ms) }))
+      write((tx) => assignRoles(tx, { userId, roles: roles.map(({ id }) => id), now: madeAfter(ms) }))
     await give(user, 0, kept, taken)
     await give(other, 0, taken)
     await give(user, 1, kept, given)

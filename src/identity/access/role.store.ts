@@ -6,7 +6,14 @@ import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { aheadStatement, changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import {
+  aheadStatement,
+  changeStatement,
+  closingStatement,
+  rowStatement,
+  soleRowStatement,
+  statement,
+} from '../../postgres/statement/statement.ts'
 import { RoleRow } from './role.schema.ts'
 
 export type RoleId = Id<'role'>
@@ -40,37 +47,28 @@ export function selectRoles(db: Database) {
 }
 
 /** The role with this id. */
-export async function findRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
-  const row = await selectRoles(db).where('document_id', '=', id).executeTakeFirst()
-  return row
+export function findRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
+  return selectRoles(db).where('document_id', '=', id).executeTakeFirst()
 }
 
-const lockOne = statement<RoleWithPatterns, { id: string }>(`
+/** The role with this id, locked against changes and assignments. Its patterns are read behind the lock. */
+export const lockRole = rowStatement<RoleWithPatterns, { id: string }>(`
   with r as (select * from role where document_id = $id for no key update)
   select ${role.members('r')}, patterns_of(r.document_id) as patterns from r`)
 
-/**
- * The role with this id, locked against other changes and assignments until the transaction ends. Its patterns change under
- * this lock and are read behind it.
- */
-export async function lockRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
-  const [row] = await lockOne(db, { id })
-  return row
-}
-
 /** A locked role whose holders may lose, or get, what a role beyond accounts gives. */
 export interface RoleOfHolders extends RoleWithPatterns {
-  /**
-   * The holders to whom an account closes the ways in but for a role beyond accounts, as they were before the lock: these
-   * are locked.
-   */
+  /** Holders whose ways in an account closes but for a role beyond accounts, as before the lock; locked. */
   lockedHolders: UserId[]
   /** The same behind the lock. */
   closedHolders: UserId[]
 }
 
-/** Each part uses the one before, so that the locks are taken in this order: the users, the role. */
-const lockWithHolders = statement<RoleOfHolders, { id: string }>(`
+/**
+ * The role with this id and its holders, locked as by \`lockRole\`. For a change that takes what it gives beyond
+ * accounts. Each part uses the one before, so that the locks are taken in this order: the users, the role.
+ */
+export const lockRoleOfHolders = rowStatement<RoleOfHolders, { id: string }>(`
   with h as (
     select lock_closed_holders($id) as ids
   ), r as (
@@ -80,35 +78,16 @@ const lockWithHolders = statement<RoleOfHolders, { id: string }>(`
     closed_holders_of(r.document_id) as "closedHolders"
   from r`)
 
-/** The role with this id and its holders, locked as by \`lockRole\`. For a change that takes what it gives beyond accounts. */
-export async function lockRoleOfHolders(db: Database, id: string): Promise<RoleOfHolders | undefined> {
-  const [row] = await lockWithHolders(db, { id })
-  return row
-}
-
-const endHolders = aheadStatement<{ holders: readonly UserId[]; role: RoleId; now: Date }>(
+/** Ends what those of the locked `holders` opened who keep no other role beyond their accounts than this one. */
+export const endClosedHolders = aheadStatement<{ holders: readonly UserId[]; role: RoleId; now: Date }>(
   'select from end_closed_holders($holders, $role, $now)',
 )
 
-/**
- * Ends what those of the locked \`holders\` opened who keep no other role beyond their accounts than this one, with the next
- * statement of the transaction.
- */
-export async function endClosedHolders(
-  db: Database,
-  input: { holders: readonly UserId[]; role: RoleId; now: Date },
-): Promise<void> {
-  await endHolders(db, input)
-}
-
-const selectConnected = statement<{ isConnected: boolean }, { id: RoleId }>(
-  'select has_connected_holder($id) as "isConnected"',
-)
-
 /** Whether a connection knows some user with this role. */
-export async function hasConnectedHolder(db: Database, id: RoleId): Promise<boolean> {
-  return (await selectConnected(db, { id }))[0]?.isConnected === true
-}
+export const hasConnectedHolder = soleRowStatement<{ isConnected: boolean }, { id: RoleId }, boolean>(
+  'select has_connected_holder($id) as "isConnected"',
+  ({ isConnected }) => isConnected,
+)
 
 /** A role to assign to a user. */
 export type GivenRole = Pick<RoleWithPatterns, 'id' | 'name' | 'isSystem' | 'isAccountScoped' | 'patterns'>
@@ -117,28 +96,26 @@ export type GivenRole = Pick<RoleWithPatterns, 'id' | 'name' | 'isSystem' | 'isA
 export const GIVEN_ROLE = `json_build_object('id', r.document_id, 'name', r.name, 'isSystem', r.is_system,
   'isAccountScoped', r.is_account_scoped, 'patterns', patterns_of(r.document_id))`
 
-const lockGiven = statement<{ role: GivenRole }, { name: string; ids: readonly string[] }>(`
-  with r as (select * from role where name = $name or document_id = any($ids) order by document_id for share)
-  select ${GIVEN_ROLE} as role from r order by r.name`)
-
 /**
  * The role with this name and those with these ids, by name, locked against changes and deletion until the transaction
  * ends; missing ones are omitted. They are locked in the order of their ids, which prevents deadlocks.
  */
-export async function lockGivenRoles(db: Database, name: string, ids: readonly string[]): Promise<GivenRole[]> {
-  return (await lockGiven(db, { name, ids })).map(({ role }) => role)
-}
+export const lockGivenRoles = statement<{ role: GivenRole }, { name: string; ids: readonly string[] }, GivenRole>(
+  `with r as (select * from role where name = $name or document_id = any($ids) order by document_id for share)
+  select ${GIVEN_ROLE} as role from r order by r.name`,
+  ({ role }) => role,
+)
 
 /** The role with this name. */
-export async function findRoleByName(db: Database, name: string): Promise<RoleRecord | undefined> {
-  const row = await selectRecord(db.selectFrom('role'), role).where('name', '=', name).executeTakeFirst()
-  return row
+export function findRoleByName(db: Database, name: string): Promise<RoleRecord | undefined> {
+  return selectRecord(db.selectFrom('role'), role).where('name', '=', name).executeTakeFirst()
 }
 
 /** A new role. */
-type NewRole = Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date }
+export type NewRole = Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date }
 
-const insert = statement<RoleRecord, NewRole>(`
+/** Inserts a role with its patterns. Violates `role_name_key` when the name is taken. */
+export const insertRole = soleRowStatement<RoleRecord, NewRole>(`
   with made as (
     insert into role (document_id, name, description, is_system, is_account_scoped, requires_second_factor, created_at,
       updated_at)
@@ -149,12 +126,6 @@ const insert = statement<RoleRecord, NewRole>(`
     select made.document_id, x.pattern from made, unnest($patterns::text[]) as x (pattern)
   )
   select ${role.members()} from made`)
-
-/** Inserts a role with its patterns. Violates `role_name_key` when the name is taken. */
-export async function insertRole(db: Database, row: NewRole): Promise<RoleRecord> {
-  const [made] = await insert(db, row)
-  return made as RoleRecord
-}
 
 /** Upserts the system role of this name. Writes nothing when the row is up to date. */
 export async function upsertSystemRole(
@@ -208,12 +179,10 @@ const PATTERN_CHANGE = `
 
 type PatternChange = { role: RoleId; patterns: readonly string[] }
 const changePatterns = closingStatement<PatternChange>(PATTERN_CHANGE)
-const replaceNow = changeStatement<PatternChange>(`with ${PATTERN_CHANGE} select`)
+/** Replaces the patterns of a role. */
+export const replacePatterns = changeStatement<PatternChange>(`with ${PATTERN_CHANGE} select`)
 
-/**
- * Changes the columns of `change`, with the last statement of the transaction; `patterns` replaces all patterns. `explain`
- * finds the problem of a violated `role_name_key`: the name is taken.
- */
+/** Changes the columns of `change`; `patterns` replaces all. `explain` finds the problem of a name that is taken. */
 export async function updateRole(
   db: Database,
   id: RoleId,
@@ -225,32 +194,21 @@ export async function updateRole(
   if (patterns) await changePatterns(db, { role: id, patterns })
 }
 
-/** Replaces the patterns of a role. */
-export async function replacePatterns(db: Database, role: RoleId, patterns: readonly string[]): Promise<void> {
-  await replaceNow(db, { role, patterns })
-}
-
-const remove = closingStatement<{ id: RoleId }>('removed_role as (delete from role where document_id = $id)')
-
 /** Deletes a role and its assignments, with the last statement of the transaction. */
-export async function deleteRoleRow(db: Database, id: RoleId): Promise<void> {
-  await remove(db, { id }, { invalidations: '*' })
-}
+export const deleteRoleRow = closingStatement<{ id: RoleId }>(
+  'removed_role as (delete from role where document_id = $id)',
+  () => '*',
+)
 
-const replaceRoles = closingStatement<{ userId: UserId; roles: readonly RoleId[]; now: Date }>(`
-  taken_roles as (delete from user_role where "user" = $userId and not role = any($roles)),
+/** Replaces the roles of a user, with the last statement of the transaction. */
+export const assignRoles = closingStatement<{ userId: UserId; roles: readonly RoleId[]; now: Date }>(
+  `taken_roles as (delete from user_role where "user" = $userId and not role = any($roles)),
   given_roles as (
     insert into user_role ("user", role, created_at)
     select $userId, x.role, $now from unnest($roles::uuid[]) as x (role)
-    on conflict do nothing)`)
-
-/** Replaces the roles of a user, with the last statement of the transaction. */
-export async function replaceUserRoles(
-  db: Database,
-  { userId, roles, now }: { userId: UserId; roles: readonly RoleId[]; now: Date },
-): Promise<void> {
-  await replaceRoles(db, { userId, roles, now }, { invalidations: `u:${userId}` })
-}
+    on conflict do nothing)`,
+  ({ userId }) => `u:${userId}`,
+)
 
 const selectHolders = statement<{ document_id: UserId }, { name: string }>(`
   select u.document_id from role r

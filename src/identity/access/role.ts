@@ -1,4 +1,4 @@
-import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
+import type { AccountId, IdMaker } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Database, isUniqueViolation } from '../../postgres/statement/database.ts'
@@ -20,14 +20,17 @@ import {
   lockGivenRoles,
   lockRole,
   lockRoleOfHolders,
+  type NewRole,
+  type RoleChange,
   type RoleId,
   type RoleOfHolders,
   type RoleWithPatterns,
   replacePatterns,
-  replaceUserRoles,
   updateRole,
 } from './role.store.ts'
 import { MEMBER_ROLE } from './system-roles.ts'
+
+export { assignRoles } from './role.store.ts'
 
 /** Dependencies of the operations on roles. */
 export interface RoleDeps {
@@ -40,7 +43,7 @@ export interface RoleDeps {
 
 /** The role with this id; `lock` blocks other changes and assignments until the transaction ends. Throws 404. */
 export async function loadRole(db: Database, id: string, options: { lock?: boolean } = {}): Promise<RoleWithPatterns> {
-  const role = await (options.lock ? lockRole(db, id) : findRole(db, id))
+  const role = await (options.lock ? lockRole(db, { id }) : findRole(db, id))
   if (!role) throw notFound('role')
   return role
 }
@@ -50,7 +53,7 @@ export async function loadRole(db: Database, id: string, options: { lock?: boole
  * are locked first. Throws 404, and 409 when it was given meanwhile to a user of whom this holds.
  */
 export async function loadRoleOfHolders(db: Database, id: string): Promise<RoleOfHolders> {
-  const role = await lockRoleOfHolders(db, id)
+  const role = await lockRoleOfHolders(db, { id })
   if (!role) throw notFound('role')
   if (role.closedHolders.some((holder) => !role.lockedHolders.includes(holder)))
     throw new Problem('conflict', 'The holders of the role changed meanwhile. Send the request again.')
@@ -69,32 +72,15 @@ function toNameConflict(error: unknown): unknown {
 export async function createRole(
   deps: RoleDeps,
   db: Database,
-  input: {
-    name: string
-    description: string | null
-    patterns: readonly string[]
-    isAccountScoped: boolean
-    requiresSecondFactor: boolean
-    caller: Caller
-    now: Date
-  },
+  input: Omit<NewRole, 'id' | 'isSystem'> & { caller: Caller },
 ): Promise<RoleWithPatterns> {
-  const { name, description, patterns, isAccountScoped, requiresSecondFactor, caller, now } = input
+  const { caller, ...settings } = input
+  const { patterns, isAccountScoped } = settings
   checkPatternsKnown(patterns, deps.listPermissions())
   checkHoldsGrants(caller, listRoleGrants({ patterns, isAccountScoped }), 'create this role')
   if (isAccountScoped) checkPatternsHaveEffect(patterns, deps.listAccountPermissions(), HOLDER)
   try {
-    const id = deps.ids.next<'role'>()
-    const role = await insertRole(db, {
-      id,
-      name,
-      description,
-      isSystem: false,
-      isAccountScoped,
-      requiresSecondFactor,
-      patterns: [...patterns],
-      now,
-    })
+    const role = await insertRole(db, { ...settings, id: deps.ids.next<'role'>(), isSystem: false })
     return { ...role, patterns: [...patterns].sort() }
   } catch (error) {
     throw toNameConflict(error)
@@ -114,16 +100,7 @@ function checkNotSystem(role: RoleWithPatterns): void {
 export async function changeRole(
   deps: RoleDeps,
   db: Database,
-  input: {
-    role: RoleWithPatterns | RoleOfHolders
-    name?: string
-    description?: string | null
-    patterns?: readonly string[]
-    isAccountScoped?: boolean
-    requiresSecondFactor?: boolean
-    caller: Caller
-    now: Date
-  },
+  input: RoleChange & { role: RoleWithPatterns | RoleOfHolders; caller: Caller },
 ): Promise<RoleWithPatterns | undefined> {
   const { role, caller, now, ...change } = input
   if (change.patterns !== undefined) checkPatternsKnown(change.patterns, deps.listPermissions())
@@ -150,13 +127,13 @@ async function changeReach(
   if (!('closedHolders' in role)) throw new TypeError('a role that is limited to accounts is loaded with its holders')
   if (role.closedHolders.length === 0) return
   // Permissions of roles are locked before sessions.
-  await replacePatterns(db, role.id, patterns)
+  await replacePatterns(db, { role: role.id, patterns })
   await endClosedHolders(db, { holders: role.closedHolders, role: role.id, now })
 }
 
 /** Whom a connection knows operates nothing beyond its account (docs/contract/connections.md#known-users). */
 async function checkHasNoConnectedHolder(db: Database, role: RoleWithPatterns): Promise<void> {
-  if (await hasConnectedHolder(db, role.id))
+  if (await hasConnectedHolder(db, { id: role.id }))
     throw new Problem(
       'conflict',
       'A user with this role signs in by the connection of an account, and holds roles in it alone. Take the role from ' +
@@ -175,10 +152,7 @@ function isSameRole(patterns: RoleWithPatterns, other: RoleWithPatterns): boolea
   )
 }
 
-/**
- * Deletes a locked role, effective with the next request of its users, and ends what the ways in opened that it kept open.
- * Throws 403, and 409 for a system role.
- */
+/** Deletes a locked role, and ends what the ways in opened that it kept open. Throws 403, and 409 for a system role. */
 export async function deleteRole(
   db: Database,
   input: { role: RoleOfHolders; caller: Caller; now: Date },
@@ -188,7 +162,7 @@ export async function deleteRole(
   checkNotSystem(role)
   const { closedHolders: holders } = role
   if (holders.length > 0) await endClosedHolders(db, { holders, role: role.id, now })
-  await deleteRoleRow(db, role.id)
+  await deleteRoleRow(db, { id: role.id })
 }
 
 /** Facts that the roles of a user are checked against. */
@@ -248,22 +222,19 @@ export function checkMemberRoles(
   return roles.map(({ id }) => id)
 }
 
-/**
- * The roles of a new user, by name: `member` and those of `ids`, which `checkGrantableRoles` allows. They are locked against
- * changes until the transaction ends.
- */
+/** The roles of a new user, by name, locked: `member`, and those of `ids`, which `checkGrantableRoles` allows. */
 export async function loadRolesOfNewUser(
   db: Database,
   { caller, ids }: { caller: Caller; ids: readonly string[] },
 ): Promise<RoleId[]> {
-  const found = await lockGivenRoles(db, MEMBER_ROLE, ids)
+  const found = await lockGivenRoles(db, { name: MEMBER_ROLE, ids })
   checkGrantableRoles(found, { caller, ids, held: [], accounts: [] })
   return found.map(({ id }) => id)
 }
 
 /** The roles with these ids, for `checkMemberRoles`, locked against changes until the transaction ends. */
 export function lockMemberRoles(db: Database, ids: readonly string[]): Promise<GivenRole[]> {
-  return lockGivenRoles(db, NO_NAME, ids)
+  return lockGivenRoles(db, { name: NO_NAME, ids })
 }
 
 /** The account-scoped ones of the roles with these ids, locked against changes until the transaction ends. */
@@ -273,11 +244,3 @@ export async function findMemberRoles(db: Database, ids: readonly RoleId[]): Pro
 
 /** An id that no role has. */
 const NO_NAME = ''
-
-/** Replaces the roles of a user, with the last statement of the transaction. */
-export function assignRoles(
-  db: Database,
-  input: { userId: UserId; roles: readonly RoleId[]; now: Date },
-): Promise<void> {
-  return replaceUserRoles(db, input)
-}

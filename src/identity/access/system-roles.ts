@@ -110,44 +110,36 @@ const SYSTEM_ROLES = [
   {
     name: MEMBER_ROLE,
     description: 'Assigned to every new user. Holds in the accounts of the user.',
-    isAccountScoped: true,
     patterns: MEMBER_PATTERNS,
   },
   {
     name: ACCOUNT_ADMIN_ROLE,
     description: 'For a membership: may do everything in its account.',
-    isAccountScoped: true,
     patterns: ADMIN_PATTERNS,
   },
   {
     name: ACCOUNT_DEVELOPER_ROLE,
     description: 'For a membership: may change contracts and webhooks of its account.',
-    isAccountScoped: true,
     patterns: DEVELOPER_PATTERNS,
   },
   {
     name: ACCOUNT_VIEWER_ROLE,
     description: 'For a membership: read access to its account.',
-    isAccountScoped: true,
     patterns: VIEWER_PATTERNS,
   },
   {
     name: ACCOUNT_PUBLISHER_ROLE,
     description: 'For a membership: may publish events for its account.',
-    isAccountScoped: true,
     patterns: ['event:publish', 'event:find-all', 'event:find-one'],
   },
 ]
 
-/**
- * Creates or updates the system roles (docs/contract/identity.md#system-roles), in the caller's transaction. Idempotent;
- * safe in concurrent processes.
- */
+/** Creates or updates the system roles (docs/contract/identity.md#system-roles). Safe in concurrent processes. */
 export async function ensureSystemRoles(db: Database, deps: { ids: IdMaker; now: Date }): Promise<void> {
   for (const { patterns, ...role } of SYSTEM_ROLES) {
-    await upsertSystemRole(db, { ...role, id: deps.ids.next<'role'>(), now: deps.now })
+    await upsertSystemRole(db, { isAccountScoped: true, ...role, id: deps.ids.next<'role'>(), now: deps.now })
     const { id } = await loadSystemRole(db, role.name)
-    await replacePatterns(db, id, patterns)
+    await replacePatterns(db, { role: id, patterns })
   }
 }
 
@@ -172,13 +164,8 @@ export async function hasAdministrator(db: Database): Promise<boolean> {
  * `otherHolders` are the others; the role is locked, so that only one of two administrators
  * who remove each other concurrently succeeds. Throws 409 `conflict`.
  */
-export function checkAdministratorRemains({
-  isActived,
-  otherHolders,
-}: {
-  isActived: boolean
-  otherHolders: number | null
-}): void {
+export function checkAdministratorRemains(user: { isActived: boolean; otherHolders: number | null }): void {
+  const { isActived, otherHolders } = user
   if (otherHolders === null) throw new Error('the user was loaded without its question for the last administrator')
   if (isActived && otherHolders === 0)
     throw new Problem('conflict', 'This is the last active administrator. Create another one first.', {

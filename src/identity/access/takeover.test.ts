@@ -236,7 +236,7 @@ describe('a change that waits for the lock', () => {
     const { document_id: role } = (await asRoot('POST', ROLES, body)).body.data
     const answer = await callDuring(
       async (tx) => {
-        await lockRole(tx, role)
+        await lockRole(tx, { id: role })
         await tx.insertInto('role_permission').values({ role, pattern: 'webhook:*' }).execute()
       },
       () => as(clerk.token)('PATCH', `${ROLES}/${role}`, { name: 'renamed' }),

@@ -13,11 +13,12 @@ import {
   renameIfDifferent,
   selectAccounts,
   softDeleteAccount,
+  withinScope,
 } from './account.store.ts'
 import {
   type AccountMemberId,
-  findMembersAmong,
   insertAccountMember,
+  listMembersAmong,
   lockCandidate,
   replaceMemberRoles,
   selectAccountMembers,
@@ -45,7 +46,7 @@ test('the members of an account are its own, who are there, with their roles in 
       (await selectAccountMembers(db, account).execute()).map(({ email, roles }) => [email, roles.length]),
     )
   expect(await list()).toEqual({ [`${ada}@b.test`]: 2, [`${bob}@b.test`]: 0 })
-  const among = (of: string, ...users: string[]) => findMembersAmong(db, of, users)
+  const among = (of: string, ...users: string[]) => listMembersAmong(db, { account: of, users })
   expect(await among(account, ada, stranger)).toEqual([ada])
   expect(await among(other, stranger)).toEqual([stranger])
   await rows.set('account', account, { deleted_at: MADE_AT })
@@ -135,34 +136,40 @@ test('an account is found, locked, renamed and deleted alone, within the scope o
   ]
   const write = <T>(act: (tx: Database) => Promise<T>) => inTransaction(db, act)
   const locks = [
-    keepAccount,
-    (tx: Database) => lockForRename(tx, own),
-    (tx: Database) => lockForRename(tx, { id, scope: 'all' }),
+    (tx: Database) => keepAccount(tx, { id }),
+    (tx: Database) => lockForRename(tx, withinScope(own)),
+    (tx: Database) => lockForRename(tx, withinScope({ id, scope: 'all' })),
   ]
   for (const lock of locks)
     await write(async (tx) => {
-      expect(await lock(tx, id)).toEqual(account)
+      expect(await lock(tx)).toEqual(account)
       const free = 'select document_id from account where document_id = any($1) for update skip locked'
       expect((await pool.query(free, [[id, beside.id]])).rows).toEqual([{ document_id: beside.id }])
     })
   // Other members may be added beside one that keeps it.
   await write(async (tx) => {
-    await keepAccount(tx, id)
+    await keepAccount(tx, { id })
     expect((await pool.query('select from account where document_id = $1 for share nowait', [id])).rowCount).toBe(1)
   })
-  expect(await write((tx) => lockForRename(tx, foreign))).toBeUndefined()
+  expect(await write((tx) => lockForRename(tx, withinScope(foreign)))).toBeUndefined()
 
-  const rename = (target: typeof own, name: string) => renameIfDifferent(db, target, { name, by, now: madeAfter(1) })
+  const rename = (target: typeof own, name: string) =>
+    renameIfDifferent(db, { ...withinScope(target), name, by, now: madeAfter(1) })
   expect([await rename(foreign, 'Other'), await rename(own, 'One')]).toEqual([undefined, undefined])
   const renamed = { ...account, name: 'Other', updatedAt: madeAfter(1) }
   expect(await rename(own, 'Other')).toEqual(renamed)
-  expect([await findAccount(db, id), await findAccount(db, beside.id)]).toEqual([renamed, beside])
+  expect([await findAccount(db, { id }), await findAccount(db, { id: beside.id })]).toEqual([renamed, beside])
 
-  const remove = (target: typeof own) => softDeleteAccount(db, target, { by, now: madeAfter(2) })
+  const remove = (target: typeof own) => softDeleteAccount(db, { ...withinScope(target), by, now: madeAfter(2) })
   expect(await remove(foreign)).toBeUndefined()
   expect((await selectAccounts(db, sql<string>`${id}`).execute()).map((row) => row.name)).toEqual(['Other'])
   expect(await remove(own)).toMatchObject({ id, updatedAt: madeAfter(2) })
-  expect([await remove(own), await findAccount(db, id), await keepAccount(db, id)]).toEqual(Array(3).fill(undefined))
-  expect([await rename(own, 'Third'), await write((tx) => lockForRename(tx, own))]).toEqual([undefined, undefined])
+  expect([await remove(own), await findAccount(db, { id }), await keepAccount(db, { id })]).toEqual(
+    Array(3).fill(undefined),
+  )
+  expect([await rename(own, 'Third'), await write((tx) => lockForRename(tx, withinScope(own)))]).toEqual([
+    undefined,
+    undefined,
+  ])
   expect(await selectAccounts(db).execute()).toEqual([beside])
 })

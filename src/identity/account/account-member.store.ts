@@ -54,13 +54,11 @@ export function selectAccountMembers(db: Database, account: string) {
     .where('user.deleted_at', 'is', null)
 }
 
-const selectAmong = statement<{ user: UserId }, { account: string; users: readonly string[] }>(`
-  select m."user" from account_member m where m.account = $account and m."user" = any($users::uuid[])`)
-
 /** The users among these who are members of the account. */
-export async function findMembersAmong(db: Database, account: string, users: readonly string[]): Promise<UserId[]> {
-  return (await selectAmong(db, { account, users })).map(({ user }) => user)
-}
+export const listMembersAmong = statement<{ user: UserId }, { account: string; users: readonly string[] }, UserId>(
+  `select m."user" from account_member m where m.account = $account and m."user" = any($users::uuid[])`,
+  ({ user }) => user,
+)
 
 /** The facts that decide whether a user may be added to an account, or removed from it. */
 export interface Candidate {
@@ -145,9 +143,7 @@ const insertAtEnd = closingStatement<NewMember & { roles: readonly RoleId[] }>(`
     insert into account_member_role (member, role, created_at)
     select m.document_id, x.role, $now from new_member m, unnest($roles::uuid[]) as x (role))`)
 
-/**
- * Adds a user who is not a member to an account, with these locked roles, with the last statement of the transaction.
- */
+/** Adds a user who is not a member to an account, with these locked roles. */
 export async function insertAccountMember(
   db: Database,
   row: NewMember & { roles: RoleId[] },

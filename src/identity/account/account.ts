@@ -1,5 +1,6 @@
 import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import { type Caller, findPermissionScope, includesAccount } from '../../http/shape/caller.ts'
 import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -18,16 +19,18 @@ import {
   lockForRename,
   renameIfDifferent,
   softDeleteAccount,
+  withinScope,
 } from './account.store.ts'
 import {
   type Candidate,
-  findMembersAmong,
   insertAccountMember,
   insertFirstMember,
   lockCandidate,
   type NamedAccountMember,
   replaceMemberRoles,
 } from './account-member.store.ts'
+
+export { listMembersAmong } from './account-member.store.ts'
 
 /** Dependencies of the operations on accounts. */
 export interface AccountDeps {
@@ -38,28 +41,23 @@ export interface AccountDeps {
 
 /** The account with this id. Throws 404, also outside the caller's scope, so that ids of other accounts stay unknown. */
 export async function loadAccount(db: Database, { id, scope }: AccountTarget): Promise<AccountRecord> {
-  const account = await findAccount(db, id)
+  const account = await findAccount(db, { id })
   if (!account || !includesAccount(scope, account.id)) throw notFound('account')
   return account
 }
 
 /** The account with this id, locked against other changes until the transaction ends. Throws 404. */
 export async function lockAccount(db: Database, target: AccountTarget): Promise<AccountRecord> {
-  const account = await lockForRename(db, target)
+  const account = await lockForRename(db, withinScope(target))
   if (!account) throw notFound('account')
   return account
 }
 
 /** Checks that the account of a body exists, and locks it until the transaction ends. Throws a 422 on `account`. */
 export async function checkAccountExists(db: Database, id: string): Promise<AccountId> {
-  const account = await keepAccount(db, id)
+  const account = await keepAccount(db, { id })
   if (!account) throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   return account.id
-}
-
-/** The users among these who are members of the account. */
-export function listMembersAmong(db: Database, account: string, users: readonly string[]): Promise<UserId[]> {
-  return findMembersAmong(db, account, users)
 }
 
 /** Creates an account without members. Throws a 422 for an unsafe name. */
@@ -89,11 +87,11 @@ export async function renameAccount(
   db: Database,
   target: AccountTarget,
   input: { name: string; by: UserId; now: Date },
-): Promise<{ account: AccountRecord; isChanged: boolean }> {
+): Promise<RowChange<AccountRecord>> {
   checkShownName(input.name)
-  const renamed = await renameIfDifferent(db, target, input)
-  if (renamed) return { account: renamed, isChanged: true }
-  return { account: await loadAccount(db, target), isChanged: false }
+  const renamed = await renameIfDifferent(db, { ...withinScope(target), ...input })
+  if (renamed) return { row: renamed, isChanged: true }
+  return { row: await loadAccount(db, target), isChanged: false }
 }
 
 /**
@@ -106,7 +104,7 @@ export async function deleteAccount(
   input: { target: AccountTarget; by: UserId; now: Date },
 ): Promise<AccountRecord> {
   const { target, by, now } = input
-  const deleted = await softDeleteAccount(db, target, { by, now })
+  const deleted = await softDeleteAccount(db, { ...withinScope(target), by, now })
   if (!deleted) throw notFound('account')
   await endAccessOfAccount(db, { account: deleted.id, now })
   await leaveAccount(db, { account: deleted.id, userId: 'all', now })
@@ -125,10 +123,7 @@ interface MemberChange {
   now: Date
 }
 
-/**
- * Adds a user to an account, with roles. Throws 404 for an unknown account, 422 for an unknown user or role, 403 for a
- * membership beyond the caller's permissions there, 409 for an existing member.
- */
+/** Adds a user to an account. Throws 404, 422 for an unknown user or role, 403 beyond the caller's permissions, 409. */
 export async function addMember(
   deps: Pick<AccountDeps, 'ids'> & JoinDeps,
   db: Database,
@@ -180,13 +175,10 @@ export async function endBeforeJoin(
 ): Promise<void> {
   if (ends === 'nothing') return
   await endUserAccess(db, { userId, now })
-  if (ends === 'access-and-keys') await endUserApiKeys(db, userId, now)
+  if (ends === 'access-and-keys') await endUserApiKeys(db, { userId, now })
 }
 
-/**
- * Removes a member and clears the account in the member's sessions. Throws 404 for a user who is not a member, 403 for
- * a membership beyond the caller's permissions there.
- */
+/** Removes a member, and clears the account in its sessions. Throws 404, 403 beyond the caller's permissions there. */
 export async function removeMember(
   db: Database,
   { target, userId: asked, caller, now }: MemberChange,

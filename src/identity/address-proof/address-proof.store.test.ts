@@ -10,10 +10,10 @@ import {
   admitMailLogin,
   admitSignUp,
   deleteExpiredAddressProofs,
-  deleteMailLogins,
+  describeSignUpAddress,
+  endMailLogins,
   findAddressProof,
   findMailLogin,
-  findSignUpAddress,
   type NewAddressProof,
   takeAddressProof,
   tryMailLogin,
@@ -118,7 +118,7 @@ test('a sign-up tells whether a user has the address, in any case, until that us
   const email = emailOf(user).toUpperCase()
   const told = async (of = email) => {
     const { isKnown, isInvited } = await signUp(of)
-    expect(await findSignUpAddress(db, of, MADE_AT)).toEqual({ isKnown, isInvited })
+    expect(await describeSignUpAddress(db, { email: of, now: MADE_AT })).toEqual({ isKnown, isInvited })
     return isKnown
   }
   expect([await told(), await told('nobody@b.test')]).toEqual([true, false])
@@ -172,7 +172,7 @@ describe('a sign-in by mail', () => {
   test('ends with every other one of its user, and no more', async () => {
     const other = await rows.user({ email_verified_at: MADE_AT })
     const logins = [await signIn(emailOf(user)), await signIn(emailOf(user)), await signIn(emailOf(other))]
-    await write((tx) => deleteMailLogins(tx, user))
+    await write((tx) => endMailLogins(tx, { userId: user }))
     expect(await Promise.all(logins.map((login) => isOpen(login)))).toEqual([false, false, true])
   })
 })

@@ -3,7 +3,7 @@ import { deletionOfOld } from '../../postgres/retention.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, isAfter, rowStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 import { hasOpenInvitation } from '../account/invitation/invitation.store.ts'
 import { mailRoomOf } from '../mail/mail-room.ts'
 import { hasEmail } from '../user-record/user.store.ts'
@@ -101,14 +101,10 @@ export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups', {
   reads: OF_SIGN_UP,
 })
 
-const describe = statement<SignUpAddress, { email: string; now: Date }>(`select ${OF_SIGN_UP}`)
-
-/** Facts about an address. */
-export async function findSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
-  const [row] = await describe(db, { email, now })
-  if (!row) throw new Error('the statement that describes an address returns a row')
-  return row
-}
+/** Facts about the address of a sign-up. */
+export const describeSignUpAddress = soleRowStatement<SignUpAddress, { email: string; now: Date }>(
+  `select ${OF_SIGN_UP}`,
+)
 
 /**
  * The creator of a user may have set a password and wait for the owner of the address to prove it: such a user
@@ -125,28 +121,15 @@ export const admitMailLogin = defineAdmission<MailLoginUser>('open sign-ins by m
   reads: `${ofMailedUser('document_id')} as "userId", ${ofMailedUser('email')} as "to"`,
 })
 
-const select = statement<AddressProof, PresentedToken>(`
+/** The open proof of a token. */
+export const findAddressProof = rowStatement<AddressProof, PresentedToken>(`
   select ${proof.members('p')} from address_proof p
   where p.token_hash = $tokenHash and p.purpose = $purpose and ${isAfter('p.expires_at', '$now')}`)
 
-/** The open proof of a token. */
-export async function findAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
-  const [row] = await select(db, token)
-  return row
-}
-
-const selectByLogin = statement<AddressProof, { loginHash: Buffer; now: Date }>(`
+/** The open sign-in by mail of the id that its client holds. */
+export const findMailLogin = rowStatement<AddressProof, { loginHash: Buffer; now: Date }>(`
   select ${proof.members('p')} from address_proof p
   where p.login_hash = $loginHash and ${isAfter('p.expires_at', '$now')}`)
-
-/** The open sign-in by mail of the id that its client holds. */
-export async function findMailLogin(
-  db: Database,
-  login: { loginHash: Buffer; now: Date },
-): Promise<AddressProof | undefined> {
-  const [row] = await selectByLogin(db, login)
-  return row
-}
 
 /** A sign-in by mail that is being used: by the token of its link, or by the id of its client, the other being null. */
 export interface TriedMailLogin {
@@ -155,27 +138,22 @@ export interface TriedMailLogin {
   now: Date
 }
 
-const tryLogin = statement<AddressProof, TriedMailLogin>(
+/** Locks an open sign-in by mail behind its user, and counts an attempt by its id. The count includes this attempt. */
+export const tryMailLogin = rowStatement<AddressProof, TriedMailLogin>(
   `select ${proof.members('p')} from try_mail_login($tokenHash, $loginHash, $now) p`,
 )
 
-/** Locks an open sign-in by mail behind its user, and counts an attempt by its id. The count includes this attempt. */
-export async function tryMailLogin(db: Database, login: TriedMailLogin): Promise<AddressProof | undefined> {
-  const [row] = await tryLogin(db, login)
-  return row
-}
-
-const removeLogins = closingStatement<{ userId: UserId }>(
+/** Deletes every open sign-in by mail of a locked user, with the last statement of the transaction. */
+export const endMailLogins = closingStatement<{ userId: UserId }>(
   'used_mail_logins as (delete from address_proof where "user" = $userId)',
 )
 
-/** Deletes every open sign-in by mail of a locked user, with the last statement of the transaction. */
-export async function deleteMailLogins(db: Database, userId: UserId): Promise<void> {
-  await removeLogins(db, { userId })
-}
-
-/** All proofs of the address are deleted at once, in the order of the locks of their rows. */
-const take = statement<AddressProof, PresentedToken>(`
+/**
+ * Spends the proof of a token, with every other one of its address and purpose. Undefined when it is unknown, used or
+ * expired: of two concurrent uses one succeeds. All proofs of the address are deleted at once, in the order of the
+ * locks of their rows.
+ */
+export const takeAddressProof = rowStatement<AddressProof, PresentedToken>(`
   with asked as materialized (
     select email_key(p.email) as key from address_proof p
     where p.token_hash = $tokenHash and p.purpose = $purpose and ${isAfter('p.expires_at', '$now')}
@@ -187,15 +165,6 @@ const take = statement<AddressProof, PresentedToken>(`
     returning *
   )
   select ${proof.members('g')} from gone g where g.token_hash = $tokenHash`)
-
-/**
- * Spends the proof of a token, with every other one of its address and purpose. Undefined when it is unknown, used or
- * expired: of two concurrent uses one succeeds.
- */
-export async function takeAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
-  const [row] = await take(db, token)
-  return row
-}
 
 /** Deletes up to `limit` proofs that expired before `before`. Returns their number. For maintenance. */
 export const deleteExpiredAddressProofs = deletionOfOld('address_proof', { key: 'token_hash', time: 'expires_at' })

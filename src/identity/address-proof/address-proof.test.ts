@@ -76,7 +76,7 @@ test('a sign-in by mail is of the active user who has the address, and ends with
   const tokens = [await mailLogin(own), await mailLogin('OWN@example.com'), await mailLogin(other)]
   const of = async (email: string) => (await findMailLoginOf(db(), { login: await mailLogin(email), now }))?.userId
   expect([await of(disabled), await of('nobody@example.com')]).toEqual([null, null])
-  await inTransaction(db(), (tx) => endMailLogins(tx, userId))
+  await inTransaction(db(), (tx) => endMailLogins(tx, { userId }))
   const open = []
   for (const token of tokens) open.push(await isOpen('sign-in', token))
   expect(open).toEqual([false, false, true])

@@ -1,5 +1,4 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { UserId } from '../../base/id.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import { listNetworks } from '../../http/request/address-group.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -8,17 +7,16 @@ import {
   type AddressProof,
   admitMailLogin,
   admitSignUp,
-  deleteMailLogins,
   findAddressProof,
   findMailLogin,
-  findSignUpAddress,
   type MailLoginUser,
-  type NewAddressProof,
   type ProofRefusal,
   type SignUpAddress,
   takeAddressProof,
   tryMailLogin,
 } from './address-proof.store.ts'
+
+export { describeSignUpAddress, endMailLogins } from './address-proof.store.ts'
 
 /** Limit of open proofs of one address, against flooding a mailbox. */
 export const ADDRESS_LIMIT = 3
@@ -68,21 +66,8 @@ export function findProofGoal(proof: AddressProof, browserId: string | undefined
   return { redirectUrl: proof.redirectUrl, next: proof.next }
 }
 
-/** Columns of a new proof that say where its request comes from, and the limits that it is counted against. */
-type OriginColumns =
-  | 'network'
-  | 'wideNetwork'
-  | 'browser'
-  | 'isKnownBrowser'
-  | 'redirectUrl'
-  | 'next'
-  | 'addressLimit'
-  | 'networkLimit'
-  | 'wideNetworkLimit'
-  | 'totalLimit'
-
 /** Parts of its request that a proof keeps, with their limits. A longer goal is not kept. */
-function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof, OriginColumns> {
+function describeOrigin({ address, browser }: ProofOrigin) {
   const networks = listNetworks(address)
   const isKept = (browser?.redirectUrl?.length ?? 0) + (browser?.next?.length ?? 0) <= GOAL_LIMIT
   return {
@@ -153,11 +138,6 @@ export async function keepMailLogin(
   return { ...user, isKept: refusal === null && hasRoom }
 }
 
-/** Facts about the address of a sign-up. */
-export function describeSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
-  return findSignUpAddress(db, email, now)
-}
-
 /** The open proof of the token of a link. Does not spend it. */
 export function findProof(
   db: Database,
@@ -182,10 +162,7 @@ export function findMailLoginOf(
   return findMailLogin(db, { loginHash: hashProofToken(login), now })
 }
 
-/**
- * Locks an open sign-in by mail behind its user, by the token of its link or by the id that its client holds. By the id it
- * counts an attempt, which `attempts` includes.
- */
+/** Locks a sign-in by mail behind its user, by its link or by the id of its client, which counts an attempt. */
 export function lockMailLogin(
   db: Database,
   by: { kind: 'link'; token: string } | { kind: 'code'; login: string },
@@ -194,9 +171,4 @@ export function lockMailLogin(
   const [tokenHash, loginHash] =
     by.kind === 'link' ? [hashProofToken(by.token), null] : [null, hashProofToken(by.login)]
   return tryMailLogin(db, { tokenHash, loginHash, now })
-}
-
-/** Ends every open sign-in by mail of a locked user, with the last statement of the transaction. */
-export function endMailLogins(db: Database, userId: UserId): Promise<void> {
-  return deleteMailLogins(db, userId)
 }

@@ -12,6 +12,7 @@ import {
   findPortalCaller,
   findSessionCaller,
   type NarrowedRecord,
+  NO_SESSION,
   touchApiKey,
   touchSession,
 } from './caller.store.ts'
@@ -136,46 +137,37 @@ async function authenticateByHash(
   return cache.read(`h:${hash.toString('base64')}`, () => readCaller(db, hash, now), now)
 }
 
-/**
- * The caller of a portal session: the API key that made it, within its account, the patterns of its role and those of the
- * key (docs/contract/portal.md#sessions).
- */
+/** The caller of a portal session: its API key, in its account, by role (docs/contract/portal.md#sessions). */
 async function readPortalCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
-  const found = await findPortalCaller(db, hash, now)
+  const found = await findPortalCaller(db, { tokenHash: hash, now })
   if (!found) return undefined
   const { portal, role, expiresAt, apiKeyId, userId, keyPatterns, account } = found
   const caller: Caller = {
+    ...NO_SESSION,
     userId,
-    sessionId: null,
     apiKeyId,
-    clientId: null,
-    accountId: null,
     ...bindHoldings(found, account),
     ceiling: intersectPatterns(keyPatterns, PORTAL_ROLES[role]),
     keyAccount: account,
     portal,
-    proof: null,
     expiresAt,
   }
   return { caller, userId, tokenChanges: [`v:${portal.id}`, `k:${apiKeyId}`], expiresAt }
 }
 
 async function readKeyCaller(db: Database, hash: Buffer, now: Date): Promise<CachedCaller | undefined> {
-  const found = await findKeyCaller(db, hash, now)
+  const found = await findKeyCaller(db, { tokenHash: hash, now })
   if (!found) return undefined
   const before = new Date(now.getTime() - LAST_USED_PRECISION_MS)
   const isUseDue = found.lastUsedAt === null || found.lastUsedAt <= before
   if (isUseDue) await touchApiKey(db, { id: found.apiKeyId, before, now })
   const caller: Caller = {
+    ...NO_SESSION,
     userId: found.userId,
-    sessionId: null,
     apiKeyId: found.apiKeyId,
-    clientId: null,
-    accountId: null,
     ...(found.keyAccount === null ? pickHoldings(found) : bindHoldings(found, found.keyAccount)),
     ceiling: found.keyPatterns,
     keyAccount: found.keyAccount,
-    proof: null,
     ...describeNarrowing(found, () => null),
     expiresAt: found.expiresAt,
   }

@@ -85,7 +85,7 @@ test('of users, those who are active are found', async () => {
 })
 
 describe('an API key', () => {
-  const find = (tokenHash: Buffer, now = MADE_AT) => findKeyCaller(database.db, tokenHash, now)
+  const find = (tokenHash: Buffer, now = MADE_AT) => findKeyCaller(database.db, { tokenHash, now })
 
   test('is found with what it carries', async () => {
     const { id, tokenHash } = await rows.apiKey(user, { account, last_used_at: MADE_AT, expires_at: madeAfter(60_000) })
@@ -134,7 +134,7 @@ describe('an API key', () => {
 })
 
 describe('a portal session', () => {
-  const find = (tokenHash: Buffer, now = MADE_AT) => findPortalCaller(database.db, tokenHash, now)
+  const find = (tokenHash: Buffer, now = MADE_AT) => findPortalCaller(database.db, { tokenHash, now })
   let key: { id: string; tokenHash: Buffer }
   let portal: Awaited<ReturnType<typeof rows.portalSession>>
   beforeEach(async () => {
@@ -202,7 +202,7 @@ describe('a role of a membership', () => {
     return (await findSessionCaller(database.db, { sessionId, userId: user, now }))!
   }
   const findKey = async (more: object = {}) =>
-    (await findKeyCaller(database.db, (await rows.apiKey(user, more)).tokenHash, MADE_AT))!
+    (await findKeyCaller(database.db, { tokenHash: (await rows.apiKey(user, more)).tokenHash, now: MADE_AT }))!
   const patternsOf = ({ membershipPatterns }: { membershipPatterns: readonly { patterns: readonly string[] }[] }) =>
     membershipPatterns.flatMap(({ patterns }) => patterns).toSorted()
 

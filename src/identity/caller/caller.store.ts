@@ -2,7 +2,7 @@ import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.t
 import type { PortalVisit, SessionProof } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { isAfter, statement } from '../../postgres/statement/statement.ts'
+import { isAfter, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import type { PortalRole } from '../access/system-roles.ts'
@@ -11,6 +11,9 @@ import type { PortalRole } from '../access/system-roles.ts'
 export interface CallerRecord extends Holdings {
   userId: UserId
 }
+
+/** The members of a caller without a session. */
+export const NO_SESSION = { sessionId: null, clientId: null, accountId: null, proof: null }
 
 /** The account that proven sessions alone reach, and the patterns that the token lacks there. */
 export interface NarrowedRecord {
@@ -77,15 +80,27 @@ const session = defineRecord(
   },
 )
 
-const selectSessionCaller = statement<
+/** The caller of a valid session: unrevoked, unexpired, of this user, who is active. */
+export const findSessionCaller = rowStatement<
   CallerRow & RecordOf<typeof session> & Pick<SessionProof, 'hasFactor'> & NarrowedColumns,
-  { sessionId: SessionId; userId: UserId; now: Date }
->(`
-  select ${OF_CALLER}, ${session.members('s')}, has_second_factor(u.document_id) as "hasFactor",
+  { sessionId: SessionId; userId: UserId; now: Date },
+  SessionCallerRecord
+>(
+  `select ${OF_CALLER}, ${session.members('s')}, has_second_factor(u.document_id) as "hasFactor",
     ${NARROWED_SESSION}
   from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_SESSION}
   where s.document_id = $sessionId and s."user" = $userId
-    and s.revoked_at is null and ${isAfter('s.expires_at', '$now')} and u.is_actived and u.deleted_at is null`)
+    and s.revoked_at is null and ${isAfter('s.expires_at', '$now')} and u.is_actived and u.deleted_at is null`,
+  (row) => {
+    const { holdings, clientId, scope, amr, authTime, hasFactor, ...caller } = readNarrowed(row)
+    return {
+      ...caller,
+      ...holdings,
+      client: clientId === null || scope === null ? null : { id: clientId, scope },
+      proof: { hasFactor, isMultiFactor: amr.includes('mfa'), provenAt: authTime },
+    }
+  },
+)
 
 /** The caller of a valid session, with the data of the session. */
 export interface SessionCallerRecord extends CallerRecord {
@@ -96,22 +111,6 @@ export interface SessionCallerRecord extends CallerRecord {
   lastUsedAt: Date
   proof: SessionProof
   narrowed: NarrowedRecord | null
-}
-
-/** The caller of a valid session: unrevoked, unexpired, of this user, who is active. */
-export async function findSessionCaller(
-  db: Database,
-  { sessionId, userId, now }: { sessionId: SessionId; userId: UserId; now: Date },
-): Promise<SessionCallerRecord | undefined> {
-  const [row] = await selectSessionCaller(db, { sessionId, userId, now })
-  if (!row) return undefined
-  const { holdings, clientId, scope, amr, authTime, hasFactor, ...caller } = readNarrowed(row)
-  return {
-    ...caller,
-    ...holdings,
-    client: clientId === null || scope === null ? null : { id: clientId, scope },
-    proof: { hasFactor, isMultiFactor: amr.includes('mfa'), provenAt: authTime },
-  }
 }
 
 const selectUserCallers = statement<CallerRow, { users: readonly UserId[] }>(`
@@ -132,23 +131,22 @@ const apiKey = defineRecord('api_key', ['document_id', 'permissions', 'account',
   account: 'keyAccount',
 })
 
-const selectKeyCaller = statement<
+/** The owner of a valid API key: unrevoked, unexpired, of an active user, and of an account that is not deleted. */
+export const findKeyCaller = rowStatement<
   CallerRow & RecordOf<typeof apiKey> & NarrowedColumns,
-  { tokenHash: Buffer; now: Date }
->(`
-  select ${OF_CALLER}, ${apiKey.members('k')}, ${NARROWED_KEY}
+  { tokenHash: Buffer; now: Date },
+  KeyCallerRecord
+>(
+  `select ${OF_CALLER}, ${apiKey.members('k')}, ${NARROWED_KEY}
   from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_KEY}
   where k.token_hash = $tokenHash and k.revoked_at is null and (k.expires_at is null or k.expires_at > $now)
     and (k.account is null or (select a.deleted_at is null from account a where a.document_id = k.account))
-    and u.is_actived and u.deleted_at is null`)
-
-/** The owner of a valid API key: unrevoked, unexpired, of an active user, and of an account that is not deleted. */
-export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
-  const [row] = await selectKeyCaller(db, { tokenHash, now })
-  if (!row) return undefined
-  const { holdings, ...caller } = readNarrowed(row)
-  return { ...caller, ...holdings }
-}
+    and u.is_actived and u.deleted_at is null`,
+  (row) => {
+    const { holdings, ...caller } = readNarrowed(row)
+    return { ...caller, ...holdings }
+  },
+)
 
 /** A portal session, with the permissions of its API key and the owner of that key. */
 export interface PortalCallerRecord extends CallerRecord {
@@ -170,9 +168,12 @@ type PortalCallerRow = CallerRow &
   RecordOf<typeof portalSession> &
   Pick<PortalCallerRecord, 'keyPatterns' | 'expiresAt'>
 
-/** Each row is looked up by its key, and checked afterwards. */
-const selectPortalCaller = statement<PortalCallerRow, { tokenHash: Buffer; now: Date }>(`
-  select ${OF_CALLER}, ${portalSession.members('p')}, k.permissions as "keyPatterns",
+/**
+ * The caller of a valid portal session: also of a valid key, with an active owner and an account not deleted. Each row is
+ * looked up by its key, and checked afterwards.
+ */
+export const findPortalCaller = rowStatement<PortalCallerRow, { tokenHash: Buffer; now: Date }, PortalCallerRecord>(
+  `select ${OF_CALLER}, ${portalSession.members('p')}, k.permissions as "keyPatterns",
     least(p.expires_at, k.expires_at) as "expiresAt"
   from (select * from portal_session where token_hash = $tokenHash offset 0) p
   cross join lateral (select * from api_key where document_id = p.api_key offset 0) k
@@ -181,22 +182,13 @@ const selectPortalCaller = statement<PortalCallerRow, { tokenHash: Buffer; now: 
     and k.revoked_at is null and (k.expires_at is null or k.expires_at > $now)
     and (k.account is null or k.account = p.account)
     and (select a.deleted_at is null from account a where a.document_id = p.account)
-    and u.is_actived and u.deleted_at is null`)
-
-/**
- * The caller of a valid portal session: its key is valid too, the owner of the key is active, and its account is not
- * deleted.
- */
-export async function findPortalCaller(
-  db: Database,
-  tokenHash: Buffer,
-  now: Date,
-): Promise<PortalCallerRecord | undefined> {
-  const [row] = await selectPortalCaller(db, { tokenHash, now })
-  if (!row) return undefined
-  const { holdings, sessionId, externalUser, ...caller } = row
-  return { ...caller, ...holdings, portal: { id: sessionId, externalUser } }
-}
+    and u.is_actived and u.deleted_at is null`,
+  ({ holdings, sessionId, externalUser, ...caller }) => ({
+    ...caller,
+    ...holdings,
+    portal: { id: sessionId, externalUser },
+  }),
+)
 
 /** Updates the last use of a session, unless it was updated after `before`. */
 export const touchSession = statement<never, { id: SessionId; before: Date; now: Date }>(
@@ -204,11 +196,6 @@ export const touchSession = statement<never, { id: SessionId; before: Date; now:
 )
 
 /** Updates the last use of a key, unless it was updated after `before`: at most once a minute. */
-export async function touchApiKey(db: Database, input: { id: string; before: Date; now: Date }): Promise<void> {
-  await db
-    .updateTable('api_key')
-    .set({ last_used_at: input.now })
-    .where('document_id', '=', input.id)
-    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', input.before)]))
-    .execute()
-}
+export const touchApiKey = statement<never, { id: string; before: Date; now: Date }>(`
+  update api_key set last_used_at = $now
+  where document_id = $id and (last_used_at is null or last_used_at <= $before)`)

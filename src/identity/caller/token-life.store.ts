@@ -1,4 +1,3 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { isAfter, statement } from '../../postgres/statement/statement.ts'
 import { SESSION_JWT_SECONDS } from '../session/token/session-token.ts'
 
@@ -21,10 +20,11 @@ const NAMED = (prefix: string, id: string) =>
   `'${prefix}:' || ${id} || case when x.state = '' then '' else ':' || x.state end`
 
 /**
- * A session is valid as long as its latest JWT: of its opening, of its last refresh, or of a step-up. A proven one ends with
- * its proof, and one that reached every account when an account begins to lack in it. Each row is looked up by its id.
+ * Expiries of the valid ones of these sessions and API keys. A session is valid as long as its latest JWT: of its
+ * opening, of its last refresh, or of a step-up. A proven one ends with its proof, and one that reached every account
+ * when an account begins to lack in it. Each row is looked up by its id.
  */
-const selectLives = statement<TokenLife, AskedTokens>(`
+export const findTokenLives = statement<TokenLife, AskedTokens>(`
   select ${NAMED('s', 's.document_id')} as token, least(s.expires_at, n.proven_until, greatest(s.created_at, s.auth_time, (
       select max(t.created_at) from session_refresh t where t.session = s.document_id
     )) + interval '${SESSION_JWT_SECONDS} seconds') as "endsAt"
@@ -39,8 +39,3 @@ const selectLives = statement<TokenLife, AskedTokens>(`
   cross join lateral (select * from api_key where document_id = x.id offset 0) k
   left join lateral narrowing_of(k."user") n on x.state <> 'lacking' and n.account is distinct from k.account
   where k.revoked_at is null and (k.expires_at is null or ${isAfter('k.expires_at', '$now')}) and n.account is null`)
-
-/** Expiries of the valid ones of these sessions and API keys. */
-export async function findTokenLives(db: Database, asked: AskedTokens): Promise<TokenLife[]> {
-  return selectLives(db, asked)
-}

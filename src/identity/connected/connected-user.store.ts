@@ -1,25 +1,17 @@
 import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
-
-const lockJoins = aheadStatement<{ account: AccountId }>(
-  'select from account where document_id = $account for no key update',
-)
+import { aheadStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 
 /**
  * Locks an account against new members, with the next statement of the transaction: a change that closes the ways in of
  * its members sees each of them, or is seen by a joining user.
  */
-export async function lockJoinsOf(db: Database, account: AccountId): Promise<void> {
-  await lockJoins(db, { account })
-}
-
-const lockUsers = aheadStatement<{ id: ConnectionId }>('select from lock_connection_users($id, null)')
+export const lockJoinsOf = aheadStatement<{ account: AccountId }>(
+  'select from account where document_id = $account for no key update',
+)
 
 /** Locks the users of a locked connection, with the next statement of the transaction. */
-export async function lockConnectionUsers(db: Database, id: ConnectionId): Promise<void> {
-  await lockUsers(db, { id })
-}
+export const lockConnectionUsers = aheadStatement<{ id: ConnectionId }>('select from lock_connection_users($id, null)')
 
 const endAccess = aheadStatement<{ id: ConnectionId; domain: string | null; forgets: boolean; now: Date }>(
   'select from end_connection_access($id, $domain, $forgets, $now)',
@@ -67,10 +59,7 @@ export async function endClosedAccess(
   await endClosed(db, { id, domain, spared: spared.userId, sparedSession: spared.sessionId, now })
 }
 
-/**
- * Opens the account of a locked connection to the unproven sessions of its members, with the next statement of the
- * transaction: the connection closes no ways any more.
- */
+/** Opens the account of a connection, which closes no ways any more, to the unproven sessions of its members. */
 export const endNarrowing = aheadStatement<{ id: ConnectionId }>('select from end_narrowing($id)')
 
 /**
@@ -81,12 +70,10 @@ export const removeMemberOf = aheadStatement<{ userId: UserId; account: AccountI
   'select from remove_member($userId, $account, $now)',
 )
 
-const selectClosed = statement<{ isClosed: boolean }, { account: AccountId; email: string }>(`
-  select exists (select from connection_domain d
-    where d.domain = domain_of($email) and d.verified_at is not null and d.account = $account
-      and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection)) as "isClosed"`)
-
 /** Whether an account signs members with this address in by one of its connections alone. */
-export async function isClosedFor(db: Database, input: { account: AccountId; email: string }): Promise<boolean> {
-  return (await selectClosed(db, input))[0]?.isClosed === true
-}
+export const isClosedFor = soleRowStatement<{ isClosed: boolean }, { account: AccountId; email: string }, boolean>(
+  `select exists (select from connection_domain d
+    where d.domain = domain_of($email) and d.verified_at is not null and d.account = $account
+      and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection)) as "isClosed"`,
+  ({ isClosed }) => isClosed,
+)

@@ -62,7 +62,7 @@ export async function loadConnection(
   { lock, closes = false }: { lock?: boolean; closes?: boolean } = {},
 ): Promise<ConnectionRecord> {
   const isInside = includesAccount(target.scope, target.id as AccountId)
-  if (isInside && closes) await lockJoinsOf(db, target.id as AccountId)
+  if (isInside && closes) await lockJoinsOf(db, { account: target.id as AccountId })
   const found = isInside ? await (lock ? lockConnection : findConnection)(db, { id }) : undefined
   if (!found || found.account !== target.id) throw notFound('connection')
   return found
@@ -137,7 +137,7 @@ export async function changeConnection(
   const forgets = change.issuer !== undefined || change.clientId !== undefined
   const isEnd = forgets || change.isEnabled === false
   // Users are locked before roles (`LOCK_ORDER`).
-  if (isEnd || isEnforcing(before, change)) await lockConnectionUsers(db, before.id)
+  if (isEnd || isEnforcing(before, change)) await lockConnectionUsers(db, { id: before.id })
   const defaultRole = change.defaultRole === undefined ? before.defaultRole : change.defaultRole
   if (!isSameGroups || change.defaultRole !== undefined)
     await checkRoles(db, {

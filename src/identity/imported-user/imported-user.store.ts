@@ -144,10 +144,7 @@ const insert = statement<
   select array(select document_id from new_user) as ids,
     array(select credential_id from new_passkey) as "credentialIds"`)
 
-/**
- * Inserts users with what belongs to them, but for those whose address is taken by now. Their identities are free, behind the
- * locks of `lockIdentitiesOf`.
- */
+/** Inserts users, but for those whose address is taken by now. Their identities are free (`lockIdentitiesOf`). */
 export async function insertImportedUsers(
   tx: Database,
   users: readonly NewImportedUser[],

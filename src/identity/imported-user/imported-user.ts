@@ -50,10 +50,7 @@ export async function previewImport(db: Database, users: readonly ImportedUser[]
   )
 }
 
-/**
- * Imports users, in the caller's transaction, with the role `member`. A user of an earlier import is unchanged. No
- * mail is sent. Returns the outcome for each, in their order.
- */
+/** Imports users, with the role `member` and without a mail. One of an earlier import is unchanged. In their order. */
 export async function importUsers(
   deps: ImportDeps,
   tx: Database,

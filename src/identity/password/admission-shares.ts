@@ -3,9 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { PlaceVisitor } from '../../http/pipeline/pipeline-deps.ts'
 import { listNetworks } from '../../http/request/address-group.ts'
 
-/**
- * Frees a place. A refused attempt, such as a wrong password, costs the network of a stranger more than a correct one.
- */
+/** Frees a place. A refused attempt costs the network of a stranger more than a correct one. */
 export type LeavePlace = (isRefused: boolean) => void
 
 /** Places reserved for browsers that have signed in before: an eighth of all. */
@@ -37,10 +35,7 @@ const FAIR_POINTS = { single: 8, middle: 16, wide: 32 }
 /** Maximum number of networks whose points a process stores. */
 const NETWORKS_LIMIT = 30_000
 
-/**
- * Lead in points at which a waiting request of another network loses its place: more than one attempt, so that a
- * network's first attempt is safe from the next network's.
- */
+/** Lead in points at which a waiting request of another network loses its place: more than one attempt. */
 const LEAD_POINTS = 1.5
 
 interface Points {

@@ -22,10 +22,7 @@ const PHC_PATTERN =
 /** Wait after which a hash is refused. */
 const HASH_WAIT_MS = 5_000
 
-/**
- * Number of concurrent hashes: one for each core but one, which is left to other requests. Each takes the memory of its
- * cost.
- */
+/** Concurrent hashes, each with the memory of its cost: one for each core but one, which is left to other requests. */
 const HASHES_AT_ONCE = Math.max(1, availableParallelism() - 1)
 
 /** Hashes that may wait for each that runs: some 0.8 s at the default cost. */

@@ -36,7 +36,7 @@ export async function endAccessRows(
 }
 
 /** `endAccessRows` without its result; sent with the next statement of the transaction. */
-export async function endAccessWithNext(
+export async function endUserAccess(
   db: Database,
   { userId, keepApps = false, kept, now }: SparedAccess & { userId: UserId; now: Date },
 ): Promise<void> {

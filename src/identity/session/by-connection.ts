@@ -18,9 +18,7 @@ export const ENTER_PATH = '/auth/organization/enter'
 /** The same for one connection. */
 export const buildEnterPath = (connection: string) => `${ENTER_PATH}?${new URLSearchParams({ connection })}`
 
-/**
- * The refusal of a sign-in method that an account closed to its members (docs/contract/connections.md#closed-ways-in).
- */
+/** Refusal of a sign-in method that an account closed (docs/contract/connections.md#closed-ways-in). */
 export function buildConnectionRequired(connection: ConnectionId): Problem {
   const start = `/api/v3/auth/login/oauth/${connection}`
   return new Problem('connection_required', 'Your account signs its members in by its own provider. Sign in there.', {

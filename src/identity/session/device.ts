@@ -23,19 +23,13 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
 
 const findName = (names: typeof PROGRAMS, text: string) => names.find(([pattern]) => pattern.test(text))?.[1]
 
-/**
- * The program and the system of a device by its `User-Agent` header. The header is set by the client, and proves
- * nothing. `app` is a program other than a browser. Pure.
- */
+/** The program and the system by the `User-Agent` header, which proves nothing. `app`: no browser. Pure. */
 export function recognizeDevice(userAgent: string | null): { program: string | null; system: string | null } {
   if (userAgent === null) return { program: null, system: null }
   return { program: findName(PROGRAMS, userAgent) ?? null, system: findName(SYSTEMS, userAgent) ?? null }
 }
 
-/**
- * A name of a device that its owner recognizes, from the `User-Agent` header: `Firefox on Windows`. The header is set
- * by the client, and proves nothing. Null for an unknown one. Pure.
- */
+/** A name of a device from its `User-Agent` header, which proves nothing: `Firefox on Windows`. Pure. */
 export function nameDevice(userAgent: string | null): string | null {
   const { program: found, system } = recognizeDevice(userAgent)
   const program = found === 'app' ? 'An app' : found

@@ -1,10 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { groupAddress } from '../../http/request/address-group.ts'
 
-/**
- * Time for which the client that spent a refresh token gets the same answer again
- * (docs/contract/sessions.md#repeated-refresh).
- */
+/** Time in which the client that spent a token gets the same answer (docs/contract/sessions.md#repeated-refresh). */
 export const REPEAT_MS = 10_000
 
 /** Facts that decide on a presented refresh token. */
@@ -17,10 +14,7 @@ export interface PresentedToken {
   isSessionLiving: boolean
 }
 
-/**
- * `rotate`: spend it and issue its successor. `repeat`: issue the same successor once more. `reused`: revoke the session
- * tree. The others are refused and change nothing.
- */
+/** `rotate`: spend it, and issue its successor. `repeat`: issue that once more. `reused`: revoke the session tree. */
 export type RefreshDecision = 'rotate' | 'repeat' | 'reused' | 'expired' | 'session_ended'
 
 /** Decides on a presented refresh token (docs/contract/sessions.md#refresh-tokens). Pure. */
@@ -42,10 +36,7 @@ export function hashClient({ address, userAgent }: { address: string | null; use
     .digest()
 }
 
-/**
- * The successor of a refresh token: `sbr_` and 32 bytes. It is not stored: the same token, salt and key give it again, and
- * the database alone does not. Pure.
- */
+/** The successor of a refresh token, which is not stored: the same token, salt and key give it again. Pure. */
 export function deriveSuccessor(token: string, salt: Buffer, key: Buffer): string {
   return `sbr_${createHmac('sha256', key).update(salt).update(token).digest('base64url')}`
 }

@@ -1,6 +1,5 @@
 import type { SessionId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../postgres/statement/statement.ts'
 import type { PresentedToken } from './refresh-decision.ts'
 import { OF_SESSION, type SessionRecord, type StoredSession, toSessionRecord } from './session.store.ts'
 
@@ -11,26 +10,26 @@ export interface StoredToken extends PresentedToken {
   session: SessionRecord
 }
 
-const lock = statement<
+/** Locks the refresh token with this hash until the transaction ends, and reads it. Undefined for an unknown one. */
+export const lockRefreshToken = rowStatement<
   StoredSession & Omit<StoredToken, 'expiresAt' | 'session'> & { tokenExpiresAt: Date },
-  { tokenHash: Buffer; now: Date }
->(`
-  select ${OF_SESSION}, t.expires_at as "tokenExpiresAt", t.spent_at as "spentAt", t.spent_by as "spentBy",
+  { tokenHash: Buffer; now: Date },
+  StoredToken
+>(
+  `select ${OF_SESSION}, t.expires_at as "tokenExpiresAt", t.spent_at as "spentAt", t.spent_by as "spentBy",
     t.successor_salt as "successorSalt", t.successor_hash as "successorHash",
     s.revoked_at is null and s.expires_at > $now and u.is_actived and u.deleted_at is null as "isSessionLiving"
   from session_refresh t join session s on s.document_id = t.session join "user" u on u.document_id = s."user"
-  where t.token_hash = $tokenHash for no key update of t`)
+  where t.token_hash = $tokenHash for no key update of t`,
+  ({ tokenExpiresAt, spentAt, spentBy, isSessionLiving, successorSalt, successorHash, ...stored }) => ({
+    ...{ spentAt, spentBy, isSessionLiving, successorSalt, successorHash },
+    expiresAt: tokenExpiresAt,
+    session: toSessionRecord(stored),
+  }),
+)
 
-/** Locks the refresh token with this hash until the transaction ends, and reads it. Undefined for an unknown one. */
-export async function lockRefreshToken(db: Database, tokenHash: Buffer, now: Date): Promise<StoredToken | undefined> {
-  const [row] = await lock(db, { tokenHash, now })
-  if (!row) return undefined
-  const { tokenExpiresAt, spentAt, spentBy, isSessionLiving, successorSalt, successorHash, ...stored } = row
-  const token = { expiresAt: tokenExpiresAt, spentAt, spentBy, isSessionLiving, successorSalt, successorHash }
-  return { ...token, session: toSessionRecord(stored) }
-}
-
-const spend = closingStatement<{
+/** Spends a locked refresh token and inserts its successor, which is valid until `expiresAt`. */
+export const spendRefreshToken = closingStatement<{
   tokenHash: Buffer
   client: Buffer
   successorSalt: Buffer
@@ -48,26 +47,3 @@ const spend = closingStatement<{
   ), next_token as (
     insert into session_refresh (token_hash, session, expires_at, created_at)
     values ($successorHash, $sessionId, $expiresAt, $now))`)
-
-/** Spends a locked refresh token and inserts its successor, with the last statement of the transaction. */
-export async function spendRefreshToken(
-  db: Database,
-  input: {
-    tokenHash: Buffer
-    client: Buffer
-    successor: { salt: Buffer; hash: Buffer; expiresAt: Date }
-    session: SessionRecord
-    now: Date
-  },
-): Promise<void> {
-  const { tokenHash, client, successor, session, now } = input
-  await spend(db, {
-    tokenHash,
-    client,
-    successorSalt: successor.salt,
-    successorHash: successor.hash,
-    expiresAt: successor.expiresAt,
-    sessionId: session.id,
-    now,
-  })
-}

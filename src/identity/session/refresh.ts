@@ -54,7 +54,7 @@ export async function refreshSession(
   input: { refreshToken: string; origin: SessionOrigin; now: Date },
 ): Promise<Refreshed | RefreshRefusal> {
   const { refreshToken, origin, now } = input
-  const token = await lockRefreshToken(tx, hashToken(refreshToken), now)
+  const token = await lockRefreshToken(tx, { tokenHash: hashToken(refreshToken), now })
   if (!token) return { kind: 'refused', reason: 'unknown', session: undefined }
   const client = hashClient(origin)
   const decision = decideRefresh(token, { client, now })
@@ -71,7 +71,7 @@ export async function refreshSession(
   }
   // A repeat whose successor no listed key derives is treated as a reuse.
   const reason = decision === 'expired' || decision === 'session_ended' ? decision : 'reused'
-  if (reason === 'reused') await endSessionTree(tx, session.id, now)
+  if (reason === 'reused') await endSessionTree(tx, { id: session.id, now })
   return { kind: 'refused', reason, session }
 }
 
@@ -86,13 +86,8 @@ async function rotate(
   const salt = deps.random.bytes(SALT_BYTES)
   const successor = deriveSuccessor(refreshToken, salt, key)
   const expiresAt = earlier(new Date(now.getTime() + REFRESH_LIFETIME_MS), session.expiresAt)
-  await spendRefreshToken(tx, {
-    tokenHash: hashToken(refreshToken),
-    client,
-    successor: { salt, hash: hashToken(successor), expiresAt },
-    session,
-    now,
-  })
+  const spent = { tokenHash: hashToken(refreshToken), client, sessionId: session.id }
+  await spendRefreshToken(tx, { ...spent, successorSalt: salt, successorHash: hashToken(successor), expiresAt, now })
   return successor
 }
 

@@ -5,8 +5,8 @@ import { whileHeld, whileLockedInOrder } from '../../../test/harness/plan/lock-w
 import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { divideAccounts } from './by-connection.ts'
-import { clearSessionAccount, findSession } from './session.store.ts'
-import { lockSession, lockUserAhead, lowerUserSessions, setSessionProof } from './session-proof.store.ts'
+import { findSession, leaveAccount } from './session.store.ts'
+import { lockSession, lockUser, lowerUserSessions, setSessionProof } from './session-proof.store.ts'
 import { raiseSession } from './session-proof.ts'
 
 /** How a session was proved, each row beside another of the same user and of another one. */
@@ -26,14 +26,14 @@ beforeEach(async () => {
 })
 
 const read = async (id: SessionId) => {
-  const { amr, acr, authTime, updatedAt } = (await findSession(database.db, id))!
+  const { amr, acr, authTime, updatedAt } = (await findSession(database.db, { id }))!
   return { amr, acr, authTime, updatedAt }
 }
 const made = (more: object = {}) => ({ ...MULTI, authTime: MADE_AT, updatedAt: MADE_AT, ...more })
 
 test('an open session is found, and neither a revoked nor an unknown one', async () => {
   const [open, revoked] = [await rows.session(user), await rows.session(user, { revoked_at: MADE_AT })]
-  const find = (id: SessionId) => inTransaction(database.db, (tx) => lockSession(tx, id))
+  const find = (id: SessionId) => inTransaction(database.db, (tx) => lockSession(tx, { id }))
   expect(await find(open)).toMatchObject({ id: open, userId: user })
   expect([await find(revoked), await find(newId<SessionId>())]).toEqual([undefined, undefined])
 })
@@ -41,7 +41,7 @@ test('an open session is found, and neither a revoked nor an unknown one', async
 test('a proof is of its session alone', async () => {
   const [own, beside] = [await rows.session(user, MULTI), await rows.session(user, MULTI)]
   const proof = { amr: ['pwd'], acr: 'aal1', now: madeAfter(1) }
-  await inTransaction(database.db, (tx) => setSessionProof(tx, own, proof))
+  await inTransaction(database.db, (tx) => setSessionProof(tx, { id: own, ...proof }))
   expect(await read(own)).toEqual({ amr: ['pwd'], acr: 'aal1', authTime: madeAfter(1), updatedAt: madeAfter(1) })
   expect(await read(beside)).toEqual(made())
 })
@@ -62,7 +62,7 @@ test('without a second factor no open session of the user has one, and no other 
   const single = await rows.session(user, { amr: ['pwd'], acr: 'aal3' })
   const revoked = await rows.session(user, { ...MULTI, revoked_at: MADE_AT })
   const foreign = await rows.session(other, MULTI)
-  await inTransaction(database.db, (tx) => lowerUserSessions(tx, user, { acr: 'aal1', now: madeAfter(1) }))
+  await inTransaction(database.db, (tx) => lowerUserSessions(tx, { userId: user, acr: 'aal1', now: madeAfter(1) }))
   const lowered = { amr: ['pwd', 'otp'], acr: 'aal1', authTime: MADE_AT, updatedAt: madeAfter(1) }
   expect([await read(first), await read(second)]).toEqual([lowered, lowered])
   expect(await read(single)).toEqual(made({ amr: ['pwd'], acr: 'aal3' }))
@@ -76,24 +76,24 @@ test('the sessions of a user, or of an account, change in the order of their ids
   const account = await rows.account()
   const [least, greatest] = [newId<SessionId>(), newId<SessionId>()].toSorted() as [SessionId, SessionId]
   for (const id of [greatest, least]) await rows.session(user, { ...MULTI, document_id: id, account })
-  const lock = (id: SessionId) => (tx: typeof db) => lockSession(tx, id)
+  const lock = (id: SessionId) => (tx: typeof db) => lockSession(tx, { id })
   const change = (act: (tx: typeof db) => Promise<void>) =>
     whileLockedInOrder(db, { first: lock(least), last: lock(greatest) }, () => inTransaction(db, act))
-  await change((tx) => lowerUserSessions(tx, user, { acr: 'aal1', now: MADE_AT }))
-  await change((tx) => clearSessionAccount(tx, { account, userId: 'all', now: MADE_AT }))
-  expect(await findSession(db, least)).toMatchObject({ acr: 'aal1', accountId: null })
+  await change((tx) => lowerUserSessions(tx, { userId: user, acr: 'aal1', now: MADE_AT }))
+  await change((tx) => leaveAccount(tx, { account, userId: 'all', now: MADE_AT }))
+  expect(await findSession(db, { id: least })).toMatchObject({ acr: 'aal1', accountId: null })
 })
 
 test('a session and a user do not change behind their locks', async () => {
   const { db, pool } = database
   const id = await rows.session(user)
   const revoke = () => pool.query('update session set revoked_at = now() where document_id = $1', [id])
-  expect((await whileHeld(db, (tx) => lockSession(tx, id), revoke)).rowCount).toBe(1)
+  expect((await whileHeld(db, (tx) => lockSession(tx, { id }), revoke)).rowCount).toBe(1)
   const rename = () => pool.query('update "user" set name = null where document_id = $1', [user])
   const hold = async (tx: typeof db) => {
-    await lockUserAhead(tx, user)
+    await lockUser(tx, { userId: user })
     // It is sent with the next statement.
-    await lockSession(tx, newId<SessionId>())
+    await lockSession(tx, { id: newId<SessionId>() })
     // No other user waits.
     await pool.query('select from "user" where document_id = $1 for no key update nowait', [other])
   }

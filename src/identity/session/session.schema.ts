@@ -52,11 +52,14 @@ export const SessionUserRow = namedObject('SessionUser', {
 /** An account as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
 export const AccountNameRow = namedObject('SessionAccount', { document_id: UuidSchema, name: Type.String() })
 
-const SessionFacts = namedObject('SessionFacts', {
-  document_id: UuidSchema,
-  parent: nullable(UuidSchema),
+/** The members of a session about its app. */
+export const sessionAppMembers = {
   client_id: nullable(Type.String({ description: 'The app that the session is for; null for the user.' })),
   scope: nullable(Type.String({ description: 'What the user let the app do, separated by spaces.' })),
+}
+
+/** The members of a session about its sign-in and its times. */
+export const sessionSignInMembers = {
   address: nullable(Type.String()),
   user_agent: nullable(Type.String()),
   amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
@@ -66,6 +69,13 @@ const SessionFacts = namedObject('SessionFacts', {
   expires_at: TimestampSchema,
   created_at: TimestampSchema,
   updated_at: TimestampSchema,
+}
+
+const SessionFacts = namedObject('SessionFacts', {
+  document_id: UuidSchema,
+  parent: nullable(UuidSchema),
+  ...sessionAppMembers,
+  ...sessionSignInMembers,
 })
 
 /** An account that a token lacks (docs/contract/connections.md#members-of-several-accounts). */

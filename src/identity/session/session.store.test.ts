@@ -4,17 +4,16 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { endAccessRows, endAccessWithNext } from './access-end.store.ts'
+import { endAccessRows, endUserAccess } from './access-end.store.ts'
 import { lockRefreshToken, spendRefreshToken } from './refresh.store.ts'
 import {
-  clearSessionAccount,
   deleteEndedSessions,
   endSessionTree,
   findSession,
   findSessionDescription,
   insertSession,
+  leaveAccount,
   lockActiveUser,
-  revokeSessionFamily,
   revokeSessionTree,
   revokeTokenTree,
   type SessionRecord,
@@ -61,11 +60,14 @@ async function open(given: Partial<SessionRecord> = {}) {
   const refresh = { tokenHash, expiresAt: at(60_000) }
   return { tokenHash, session: await inTransaction(db, (tx) => insertSession(tx, { ...row, refresh })) }
 }
-const isRevoked = async (id: SessionId) => (await findSession(db, id))?.revokedAt != null
+const isRevoked = async (id: SessionId) => (await findSession(db, { id }))?.revokedAt != null
 
 describe('a sign-in', () => {
-  const lock = (more: Parameters<typeof lockActiveUser>[2] = {}) =>
-    inTransaction(db, async (tx) => (await lockActiveUser(tx, user, more))?.accounts)
+  const lock = (more: Partial<Parameters<typeof lockActiveUser>[1]> = {}) =>
+    inTransaction(
+      db,
+      async (tx) => (await lockActiveUser(tx, { userId: user, passwordHash: null, begunAt: null, ...more }))?.accounts,
+    )
   const set = (assignment: string) =>
     database.pool.query(`update "user" set ${assignment} where document_id = $1`, [user])
 
@@ -87,8 +89,8 @@ describe('a sign-in', () => {
   test('holds its user, so that what ends access waits for it', async () => {
     const waited = await whileHeld(
       db,
-      (tx) => lockActiveUser(tx, user),
-      () => inTransaction(db, (tx) => lockActiveUser(tx, user)),
+      (tx) => lockActiveUser(tx, { userId: user, passwordHash: null, begunAt: null }),
+      () => inTransaction(db, (tx) => lockActiveUser(tx, { userId: user, passwordHash: null, begunAt: null })),
     )
     expect(waited).toEqual({ accounts: [], requiredConnection: null })
   })
@@ -102,26 +104,28 @@ describe('a session', () => {
     const { session } = await open({
       ...{ accountId: account, parentId: plain.id, address: '192.0.2.1', userAgent: 'Browser', acr: 'aal1', client },
     })
-    expect(await findSession(db, session.id)).toEqual(session)
-    expect(await findSession(db, plain.id)).toEqual(plain)
+    expect(await findSession(db, { id: session.id })).toEqual(session)
+    expect(await findSession(db, { id: plain.id })).toEqual(plain)
     expect(withClient(session)).toMatchObject({ clientId: 'app', scope: 'openid' })
     expect(withClient(plain)).toMatchObject({ clientId: null, scope: null })
   })
 
   test('is described with its user alone, who is not deleted', async () => {
     const [{ session }] = [await open(), await open()]
-    const described = await findSessionDescription(db, user, session.id)
+    const described = await findSessionDescription(db, { userId: user, sessionId: session.id })
     const facts = { id: user, email: `${user}@b.test`, isEmailVerified: false }
     expect(described).toMatchObject({ user: facts, session, accounts: [] })
-    expect((await findSessionDescription(db, user, null))?.session).toBeUndefined()
-    expect(await findSessionDescription(db, other, session.id)).toMatchObject({
+    expect((await findSessionDescription(db, { userId: user, sessionId: null }))?.session).toBeUndefined()
+    expect(await findSessionDescription(db, { userId: other, sessionId: session.id })).toMatchObject({
       user: { id: other },
       session: undefined,
     })
     await database.pool.query('update "user" set email_verified_at = $2 where document_id = $1', [user, NOW])
-    expect((await findSessionDescription(db, user, session.id))?.user).toMatchObject({ isEmailVerified: true })
+    expect((await findSessionDescription(db, { userId: user, sessionId: session.id }))?.user).toMatchObject({
+      isEmailVerified: true,
+    })
     await database.pool.query('update "user" set deleted_at = $2 where document_id = $1', [user, NOW])
-    expect(await findSessionDescription(db, user, session.id)).toBeUndefined()
+    expect(await findSessionDescription(db, { userId: user, sessionId: session.id })).toBeUndefined()
   })
 
   test('ends by its refresh token for its user alone, with those opened from it', async () => {
@@ -144,14 +148,16 @@ describe('a session', () => {
       (await open({ parentId: parent })).session.id,
       (await open({ parentId: beside })).session.id,
     ]
-    expect(await inTransaction(db, (tx) => revokeSessionTree(tx, first, at(1)))).toEqual([first])
+    expect(await inTransaction(db, (tx) => revokeSessionTree(tx, { id: first, isFamily: false, now: at(1) }))).toEqual([
+      first,
+    ])
     expect(await isRevoked(parent)).toBe(false)
-    const family = await inTransaction(db, (tx) => revokeSessionFamily(tx, second, at(1)))
+    const family = await inTransaction(db, (tx) => revokeSessionTree(tx, { id: second, isFamily: true, now: at(1) }))
     expect(family.toSorted()).toEqual([parent, second].toSorted())
     expect([await isRevoked(beside), await isRevoked(third)]).toEqual([false, false])
     await inTransaction(db, async (tx) => {
-      await endSessionTree(tx, beside, at(1))
-      await findSession(tx, beside)
+      await endSessionTree(tx, { id: beside, now: at(1) })
+      await findSession(tx, { id: beside })
     })
     expect([await isRevoked(beside), await isRevoked(third)]).toEqual([true, true])
   })
@@ -160,12 +166,12 @@ describe('a session', () => {
     const [account, otherAccount] = [await makeAccount(), await makeAccount()]
     const make = async (userId: UserId, accountId: AccountId) => (await open({ userId, accountId })).session.id
     const ids = [await make(user, account), await make(other, account), await make(user, otherAccount)]
-    const accounts = () => Promise.all(ids.map(async (id) => (await findSession(db, id))?.accountId))
+    const accounts = () => Promise.all(ids.map(async (id) => (await findSession(db, { id }))?.accountId))
     const clear = (userId: UserId | 'all') =>
-      inTransaction(db, (tx) => clearSessionAccount(tx, { account, userId, now: at(1) }))
+      inTransaction(db, (tx) => leaveAccount(tx, { account, userId, now: at(1) }))
     await clear(user)
     expect(await accounts()).toEqual([null, account, otherAccount])
-    expect((await findSession(db, ids[0]!))?.updatedAt).toEqual(at(1))
+    expect((await findSession(db, { id: ids[0]! }))?.updatedAt).toEqual(at(1))
     await clear('all')
     expect(await accounts()).toEqual([null, null, otherAccount])
   })
@@ -173,7 +179,7 @@ describe('a session', () => {
 
 test('the end of the access of a user ends its sessions, and those of apps and one of them only where it says so', async () => {
   const client = { id: 'app', scope: 'openid', grantId: null }
-  for (const end of [endAccessRows, endAccessWithNext]) {
+  for (const end of [endAccessRows, endUserAccess]) {
     const ids: SessionId[] = []
     for (const more of [{}, {}, { client }, { userId: other }]) ids.push((await open(more)).session.id)
     const revoked = async () => Promise.all(ids.map(isRevoked))
@@ -181,7 +187,7 @@ test('the end of the access of a user ends its sessions, and those of apps and o
       inTransaction(db, async (tx) => {
         await end(tx, { userId: user, now: at(1), ...more })
         // It may be sent with the next statement.
-        await findSession(tx, ids[0]!)
+        await findSession(tx, { id: ids[0]! })
       })
     await act({ keepApps: true, kept: ids[1]! })
     expect(await revoked()).toEqual([true, false, false, false])
@@ -191,7 +197,7 @@ test('the end of the access of a user ends its sessions, and those of apps and o
 })
 
 describe('a refresh token', () => {
-  const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockRefreshToken(tx, tokenHash, now))
+  const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockRefreshToken(tx, { tokenHash, now }))
 
   test('is found with its session, which lives until its end, its revocation, or that of its user', async () => {
     const [{ tokenHash, session }] = [await open({ expiresAt: at(9) }), await open()]
@@ -211,8 +217,8 @@ describe('a refresh token', () => {
   test('is spent alone, for a successor of its session', async () => {
     const [{ tokenHash, session }, beside] = [await open(), await open()]
     const [client, salt, hash] = [randomBytes(32), randomBytes(16), randomBytes(32)]
-    const successor = { salt, hash, expiresAt: at(5) }
-    await inTransaction(db, (tx) => spendRefreshToken(tx, { tokenHash, client, successor, session, now: at(1) }))
+    const successor = { successorSalt: salt, successorHash: hash, expiresAt: at(5), sessionId: session.id }
+    await inTransaction(db, (tx) => spendRefreshToken(tx, { tokenHash, client, ...successor, now: at(1) }))
     const used = { ...session, lastUsedAt: at(1) }
     expect(await find(tokenHash)).toMatchObject({
       ...{ spentAt: at(1), spentBy: client, successorSalt: salt, successorHash: hash, session: used },
@@ -227,7 +233,7 @@ describe('a refresh token', () => {
     const { tokenHash } = await open()
     const waited = await whileHeld(
       db,
-      (tx) => lockRefreshToken(tx, tokenHash, NOW),
+      (tx) => lockRefreshToken(tx, { tokenHash, now: NOW }),
       () => find(tokenHash),
     )
     expect(waited).toMatchObject({ isSessionLiving: true })
@@ -243,7 +249,7 @@ test('sessions that ended before an instant are deleted in batches, the oldest f
   const [young, old, oldest] = [await make(0, parent), await make(-1), await make(-2)]
   await database.pool.query('delete from session_refresh')
   const read = () =>
-    Promise.all([parent, young, old, oldest].map(async (id) => (await findSession(db, id)) !== undefined))
+    Promise.all([parent, young, old, oldest].map(async (id) => (await findSession(db, { id })) !== undefined))
   // A row that another transaction holds is left for later.
   const held = await inTransaction(db, async (tx) => {
     await tx.selectFrom('session').select('document_id').where('document_id', '=', old).forUpdate().execute()

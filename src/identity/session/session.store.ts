@@ -2,7 +2,13 @@ import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.t
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { aheadStatement, closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
+import {
+  aheadStatement,
+  closingStatement,
+  type Joined,
+  rowStatement,
+  statement,
+} from '../../postgres/statement/statement.ts'
 
 /** The app that a session is for (docs/contract/oauth-exchange.md#scope-ceiling). */
 export interface SessionClient {
@@ -114,7 +120,16 @@ export interface SigningIn {
   requiredConnection: ConnectionId | null
 }
 
-const lockSigningIn = statement<SigningIn, { userId: UserId; passwordHash: string | null; begunAt: Date | null }>(`
+/**
+ * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
+ * the longest membership first. A transaction that disables the user or changes the password waits for this one, and then
+ * revokes its session with the others. Undefined when the user is not active, `passwordHash` is given and no longer the
+ * user's, or its access was ended after `begunAt`, when the sign-in began.
+ */
+export const lockActiveUser = rowStatement<
+  SigningIn,
+  { userId: UserId; passwordHash: string | null; begunAt: Date | null }
+>(`
   with u as (
     select document_id, email from "user"
     where document_id = $userId and is_actived and deleted_at is null
@@ -124,72 +139,39 @@ const lockSigningIn = statement<SigningIn, { userId: UserId; passwordHash: strin
   )
   select open_accounts_of(u.document_id) as accounts, required_connection_of(u.document_id, u.email) as "requiredConnection" from u`)
 
-/**
- * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
- * the longest membership first. A transaction that disables the user or changes the password waits for this one, and then
- * revokes its session with the others. Undefined when the user is not active, `passwordHash` is given and no longer the
- * user's, or its access was ended after `begunAt`, when the sign-in began.
- */
-export async function lockActiveUser(
-  db: Database,
-  userId: UserId,
-  { passwordHash = null, begunAt = null }: { passwordHash?: string | null; begunAt?: Date | null } = {},
-): Promise<SigningIn | undefined> {
-  const [row] = await lockSigningIn(db, { userId, passwordHash, begunAt })
-  return row
-}
-
-const selectOne = statement<StoredSession, { id: SessionId }>(
-  `select ${OF_SESSION} from session s where s.document_id = $id`,
-)
-
 /** The session with this id, in any state. */
-export async function findSession(db: Database, id: SessionId): Promise<SessionRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row && toSessionRecord(row)
-}
-
-const revokeOne = statement<{ document_id: SessionId }, { id: SessionId; now: Date; isFamily: boolean }>(
-  `select revoke_session(case when $isFamily then root_session($id) else $id end, $now) as document_id`,
+export const findSession = rowStatement<StoredSession, { id: SessionId }, SessionRecord>(
+  `select ${OF_SESSION} from session s where s.document_id = $id`,
+  toSessionRecord,
 )
-const revokeOfToken = statement<
+
+/**
+ * Revokes a session and every session opened from it; with `isFamily` from the session at the top of its tree on. Returns
+ * those that this call revoked. One that is being opened from them is revoked too, or refused (`revoke_session` in the migrations).
+ */
+export const revokeSessionTree = statement<
   { document_id: SessionId },
-  { tokenHash: Buffer; userId: UserId; now: Date; isFamily: boolean }
->(`
-  select revoke_session(case when $isFamily then root_session(t.session) else t.session end, $now) as document_id
+  { id: SessionId; now: Date; isFamily: boolean },
+  SessionId
+>(
+  `select revoke_session(case when $isFamily then root_session($id) else $id end, $now) as document_id`,
+  (row) => row.document_id,
+)
+
+/** `revokeSessionTree` for the session of a refresh token, spent or not, of this user. Of none, it revokes nothing. */
+export const revokeTokenTree = statement<
+  { document_id: SessionId },
+  { tokenHash: Buffer; userId: UserId; now: Date; isFamily: boolean },
+  SessionId
+>(
+  `select revoke_session(case when $isFamily then root_session(t.session) else t.session end, $now) as document_id
   from session_refresh t
-  where t.token_hash = $tokenHash and (select "user" from session where document_id = t.session) = $userId`)
-
-/**
- * Revokes a session and every session opened from it. Returns those that this call revoked. A session that is being opened
- * from one of them is revoked too, or refused (`revoke_session` in the migrations).
- */
-export async function revokeSessionTree(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return (await revokeOne(db, { id, now, isFamily: false })).map((row) => row.document_id)
-}
-
-/** `revokeSessionTree` for the session at the top of the tree of this one: itself when it has no parent. */
-export async function revokeSessionFamily(db: Database, id: SessionId, now: Date): Promise<SessionId[]> {
-  return (await revokeOne(db, { id, now, isFamily: true })).map((row) => row.document_id)
-}
-
-/**
- * `revokeSessionTree`, or with `isFamily` `revokeSessionFamily`, for the session of a refresh token, spent or not, of this
- * user. Of none, it revokes nothing.
- */
-export async function revokeTokenTree(
-  db: Database,
-  { tokenHash, userId, isFamily, now }: { tokenHash: Buffer; userId: UserId; isFamily: boolean; now: Date },
-): Promise<SessionId[]> {
-  return (await revokeOfToken(db, { tokenHash, userId, now, isFamily })).map((row) => row.document_id)
-}
-
-const revokeTreeAhead = aheadStatement<{ id: SessionId; now: Date }>('select from revoke_session($id, $now)')
+  where t.token_hash = $tokenHash and (select "user" from session where document_id = t.session) = $userId`,
+  (row) => row.document_id,
+)
 
 /** `revokeSessionTree` without its result; sent with the next statement of the transaction. */
-export async function endSessionTree(db: Database, id: SessionId, now: Date): Promise<void> {
-  await revokeTreeAhead(db, { id, now })
-}
+export const endSessionTree = aheadStatement<{ id: SessionId; now: Date }>('select from revoke_session($id, $now)')
 
 const clearAccount = closingStatement<{ account: AccountId; owner: UserId | null; now: Date }>(`
   left_sessions as (
@@ -198,11 +180,8 @@ const clearAccount = closingStatement<{ account: AccountId; owner: UserId | null
       select document_id from session where account = $account and ($owner::uuid is null or "user" = $owner)
       order by document_id for no key update)))`)
 
-/**
- * Clears the current account of sessions where it is this one, of one user or of all, with the last statement of the
- * transaction.
- */
-export async function clearSessionAccount(
+/** Clears the current account of sessions where it is this one, of one user or of all. */
+export async function leaveAccount(
   db: Database,
   input: { account: AccountId; userId: UserId | 'all'; now: Date },
 ): Promise<void> {
@@ -235,28 +214,23 @@ type DescriptionRow = Joined<StoredSession> & {
   accounts: AccountName[]
 }
 
-const selectDescription = statement<DescriptionRow, { userId: UserId; sessionId: SessionId | null }>(`
-  select u.document_id as "ownerId", u.email, u.name, u.avatar_url as "avatarUrl",
+/** A user with one of its sessions and its accounts that are not deleted, the longest membership first. */
+export const findSessionDescription = rowStatement<
+  DescriptionRow,
+  { userId: UserId; sessionId: SessionId | null },
+  SessionDescription
+>(
+  `select u.document_id as "ownerId", u.email, u.name, u.avatar_url as "avatarUrl",
     u.email_verified_at is not null as "isEmailVerified",
     ${OF_SESSION}, accounts_of(u.document_id) as accounts
   from "user" u left join session s on s.document_id = $sessionId and s."user" = u.document_id
-  where u.document_id = $userId and u.deleted_at is null`)
-
-/** A user with one of its sessions and its accounts that are not deleted, the longest membership first. */
-export async function findSessionDescription(
-  db: Database,
-  userId: UserId,
-  sessionId: SessionId | null,
-): Promise<SessionDescription | undefined> {
-  const [row] = await selectDescription(db, { userId, sessionId })
-  if (!row) return undefined
-  const { ownerId: id, email, name, avatarUrl, isEmailVerified, accounts, ...found } = row
-  return {
+  where u.document_id = $userId and u.deleted_at is null`,
+  ({ ownerId: id, email, name, avatarUrl, isEmailVerified, accounts, ...found }) => ({
     user: { id, email, name, avatarUrl, isEmailVerified },
     session: found.id === null ? undefined : toSessionRecord(found as StoredSession),
     accounts,
-  }
-}
+  }),
+)
 
 /** Deletes up to `limit` sessions that ended before `before` and have no child sessions. Returns their number. */
 export const deleteEndedSessions = deletionOfOld('session', {

@@ -9,7 +9,7 @@ import { inTransaction } from '../../postgres/statement/database.ts'
 import { openAccountFor } from '../account/account.ts'
 import { buildAuthenticate, readBearerToken } from '../caller/authenticate.ts'
 import { buildCallerCache } from '../caller/caller-cache.ts'
-import { clearSessionAccount, deleteEndedSessions, findSession } from './session.store.ts'
+import { deleteEndedSessions, findSession, leaveAccount } from './session.store.ts'
 import { issueSession, REFRESH_LIFETIME_MS, SESSION_LIFETIME_MS, signOut } from './session.ts'
 import { verifySessionToken } from './token/session-token.ts'
 
@@ -29,7 +29,7 @@ const now = () => new Date(app.clock.now())
 
 /** A session opened from another one, as by a handshake (docs/contract/sso.md#exchange-checks). */
 async function openChild(parent: User) {
-  const record = (await findSession(app.db, parent.session.sessionId))!
+  const record = (await findSession(app.db, { id: parent.session.sessionId }))!
   const origin = { address: null, userAgent: null }
   const child = await issueSession(deps(), app.db, {
     userId: parent.user.id,
@@ -43,10 +43,10 @@ async function openChild(parent: User) {
 
 test('a session that is opened from another one has the sign-in of that', async () => {
   const parent = await user()
-  const opened = (await findSession(app.db, parent.session.sessionId))!
+  const opened = (await findSession(app.db, { id: parent.session.sessionId }))!
   app.clock.advance(60_000)
   const { sessionId } = await openChild(parent)
-  expect(await findSession(app.db, sessionId)).toMatchObject({
+  expect(await findSession(app.db, { id: sessionId })).toMatchObject({
     ...{ parentId: opened.id, authTime: opened.authTime, acr: opened.acr, amr: [...opened.amr, 'sso'] },
   })
 })
@@ -143,7 +143,7 @@ describe('signing out', () => {
   test('by the refresh token of a child leaves its parent valid, unless the family is named', async () => {
     const someone = await user()
     const { userId, sessionId } = { userId: someone.user.id, sessionId: someone.session.sessionId }
-    const parent = (await findSession(app.db, sessionId))!
+    const parent = (await findSession(app.db, { id: sessionId }))!
     const origin = { address: null, userAgent: null }
     const end = async (more: { family?: boolean }) => {
       const child = (await issueSession(deps(), app.db, { userId, origin, parent, now: now() }))!
@@ -328,7 +328,7 @@ describe('authentication', () => {
     const endsAt = new Date(app.clock.now() + SESSION_LIFETIME_MS)
     app.clock.advance(24 * 3_600_000)
     const child = await openChild(someone)
-    expect(await findSession(app.db, child.sessionId)).toMatchObject({
+    expect(await findSession(app.db, { id: child.sessionId })).toMatchObject({
       parentId: someone.session.sessionId,
       expiresAt: endsAt,
     })
@@ -348,7 +348,7 @@ describe('maintenance', () => {
     const someone = await user()
     const child = await openChild(someone)
     const endsAt = new Date(app.clock.now() + SESSION_LIFETIME_MS)
-    const isKept = async (id: SessionId) => (await findSession(app.db, id)) !== undefined
+    const isKept = async (id: SessionId) => (await findSession(app.db, { id })) !== undefined
     await deleteEndedSessions(app.db, endsAt, 10_000)
     expect([await isKept(someone.session.sessionId), await isKept(child.sessionId)]).toEqual([true, true])
     const later = new Date(endsAt.getTime() + 1)
@@ -366,9 +366,8 @@ test('a session that moves to another account while its account is cleared stays
   const { sessionId } = someone.session
   const move = (account: AccountId) => (db: typeof app.db) =>
     db.updateTable('session').set({ account }).where('document_id', '=', sessionId).execute()
-  const clear = () =>
-    inTransaction(app.db, (tx) => clearSessionAccount(tx, { account: left, userId: 'all', now: now() }))
-  const readAccount = async () => (await findSession(app.db, sessionId))?.accountId
+  const clear = () => inTransaction(app.db, (tx) => leaveAccount(tx, { account: left, userId: 'all', now: now() }))
+  const readAccount = async () => (await findSession(app.db, { id: sessionId }))?.accountId
   await move(left)(app.db)
   await whileHeld(app.db, move(joined), clear)
   expect(await readAccount()).toBe(joined)

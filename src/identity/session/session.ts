@@ -6,18 +6,16 @@ import type { Caller } from '../../http/shape/caller.ts'
 import { LAST_INSTANT } from '../../http/shape/instant.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { endUserApiKeys } from '../access/api-key.ts'
-import { endAccessRows, endAccessWithNext, type SparedAccess } from './access-end.store.ts'
+import { endAccessRows } from './access-end.store.ts'
 import { type AuthMethod, rateMethods } from './auth-method.ts'
 import { buildConnectionRequired, type ProvenByConnection } from './by-connection.ts'
 import {
   type AccountName,
-  clearSessionAccount,
   findSession,
   findSessionDescription,
   insertSession,
   lockActiveUser,
   type NewRefreshToken,
-  revokeSessionFamily,
   revokeSessionTree,
   revokeTokenTree,
   type SessionClient,
@@ -25,6 +23,9 @@ import {
   type SessionRecord,
 } from './session.store.ts'
 import { SESSION_JWT_SECONDS, type SessionKeys, signSessionToken } from './token/session-token.ts'
+
+export { endUserAccess } from './access-end.store.ts'
+export { leaveAccount } from './session.store.ts'
 
 /** Lifetime of a session; refreshes do not extend it. */
 export const SESSION_LIFETIME_MS = 90 * 24 * 3_600_000
@@ -94,6 +95,30 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
   return { token, kept: { tokenHash: hashToken(token), expiresAt: new Date(now.getTime() + REFRESH_LIFETIME_MS) } }
 }
 
+/** A session to open for a user. */
+interface OpenedSession {
+  userId: UserId
+  /** Those of the user, the longest membership first. */
+  accounts: readonly AccountName[]
+  origin: SessionOrigin
+  accountId?: AccountId | null
+  parent?: SessionRecord
+  /** The app that the session is for. Default: that of the parent. */
+  client?: SessionClient
+  /** A session that this one ends with, without copying how its user signed in. */
+  endsWith?: SessionId | null
+  /** The latest expiry of the session. */
+  endsAt?: Date
+  isRefreshable?: boolean
+  /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
+  amr?: readonly AuthMethod[]
+  /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
+  acr?: string
+  /** Time at which the user proved its identity. Default: that of the parent, else now. */
+  authTime?: Date
+  now: Date
+}
+
 /**
  * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
@@ -105,25 +130,12 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
 export async function issueSession(
   deps: SessionDeps,
   db: Database,
-  input: {
-    userId: UserId
-    origin: SessionOrigin
-    accountId?: AccountId | null
-    parent?: SessionRecord
-    client?: SessionClient
-    isRefreshable?: boolean
+  input: Omit<OpenedSession, 'accounts' | 'endsWith' | 'endsAt'> & {
     /** The hash that the password of this sign-in was checked against. */
     passwordHash?: string
     /** Start of a sign-in of several requests. */
     begunAt?: Date
     byConnection?: ProvenByConnection
-    /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
-    amr?: readonly AuthMethod[]
-    /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
-    acr?: string
-    /** Time at which the user proved its identity. Default: that of the parent, else now. */
-    authTime?: Date
-    now: Date
   },
 ): Promise<IssuedSession | undefined> {
   const { userId, passwordHash = null, begunAt = null, byConnection, ...rest } = input
@@ -131,7 +143,7 @@ export async function issueSession(
     const { account: accountId, endsAt, locked } = byConnection
     return openLockedSession(deps, db, { ...rest, userId, accountId, endsAt, accounts: [locked] })
   }
-  const found = await lockActiveUser(db, userId, { passwordHash, begunAt })
+  const found = await lockActiveUser(db, { userId, passwordHash, begunAt })
   if (!found) return undefined
   const { accounts, requiredConnection } = found
   if (byConnection) {
@@ -142,32 +154,8 @@ export async function issueSession(
   return openLockedSession(deps, db, { ...rest, userId, accounts })
 }
 
-/**
- * The rest of `issueSession`, for a caller that has locked the user and found it active. `accounts` are those of the user,
- * the longest membership first. It is written with the last statement of the transaction.
- */
-export async function openLockedSession(
-  deps: SessionDeps,
-  db: Database,
-  input: {
-    userId: UserId
-    accounts: readonly AccountName[]
-    origin: SessionOrigin
-    accountId?: AccountId | null
-    parent?: SessionRecord
-    /** The app that the session is for. Default: that of the parent. */
-    client?: SessionClient
-    /** A session that this one ends with, without copying how its user signed in. */
-    endsWith?: SessionId | null
-    /** The latest expiry of the session. */
-    endsAt?: Date
-    isRefreshable?: boolean
-    amr?: readonly AuthMethod[]
-    acr?: string
-    authTime?: Date
-    now: Date
-  },
-): Promise<IssuedSession> {
+/** The rest of `issueSession`, for a caller that has locked the user and found it active. */
+export async function openLockedSession(deps: SessionDeps, db: Database, input: OpenedSession): Promise<IssuedSession> {
   const { userId, accounts, origin, parent, now } = input
   const account = accounts.find(({ id }) => id === input.accountId) ?? accounts[0] ?? null
   const latest = earlier(new Date(now.getTime() + SESSION_LIFETIME_MS), input.endsAt ?? LAST_INSTANT)
@@ -190,13 +178,7 @@ export async function openLockedSession(
 }
 
 /** The session's record of how and when the user signed in (docs/contract/sessions.md#how-a-user-signed-in). Pure. */
-function describeSignIn(input: {
-  amr?: readonly AuthMethod[]
-  acr?: string
-  authTime?: Date
-  parent?: SessionRecord
-  now: Date
-}): Pick<SessionRecord, 'amr' | 'acr' | 'authTime'> {
+function describeSignIn(input: OpenedSession): Pick<SessionRecord, 'amr' | 'acr' | 'authTime'> {
   const { parent, now } = input
   const amr = [...new Set<string>(input.amr ?? (parent ? [...parent.amr, 'sso'] : []))]
   return {
@@ -206,30 +188,7 @@ function describeSignIn(input: {
   }
 }
 
-/**
- * Revokes everything that a locked user opened (docs/contract/sessions.md#what-ends-what), at once in every process, in
- * the round trip of the next statement of the transaction: sessions, families of OAuth tokens, and pending links and
- * codes. API keys are revoked separately.
- */
-export function endUserAccess(db: Database, input: SparedAccess & { userId: UserId; now: Date }): Promise<void> {
-  return endAccessWithNext(db, input)
-}
-
-/**
- * Clears the current account of sessions where it is this one, of a user who leaves it, or of all when it is deleted, with
- * the last statement of the transaction.
- */
-export function leaveAccount(
-  db: Database,
-  input: { account: AccountId; userId: UserId | 'all'; now: Date },
-): Promise<void> {
-  return clearSessionAccount(db, input)
-}
-
-/**
- * Scope of a sign-out: the session of the token, or the one of `refreshToken`; with `all` every session of the user, or every
- * other one.
- */
+/** Scope of a sign-out: a session; with `all` every session of the user, or every other one. */
 export interface SignOut {
   caller: Pick<Caller, 'userId' | 'sessionId'>
   all: boolean | 'others'
@@ -253,12 +212,10 @@ export async function signOut(db: Database, input: SignOut): Promise<SessionId[]
   if (input.all) return signOutEverywhere(db, input)
   for (const [name, value] of Object.entries({ keep_apps: input.keepApps, keep_api_keys: input.keepApiKeys }))
     if (value !== undefined) throw invalidField(name, 'without_all', 'is accepted only together with all')
-  if (input.refreshToken !== undefined) {
-    // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
-    const tokenHash = hashToken(input.refreshToken)
-    return revokeTokenTree(db, { tokenHash, userId: caller.userId, isFamily: input.family ?? false, now })
-  }
-  return (input.family ? revokeSessionFamily : revokeSessionTree)(db, caller.sessionId, now)
+  const isFamily = input.family ?? false
+  if (input.refreshToken === undefined) return revokeSessionTree(db, { id: caller.sessionId, isFamily, now })
+  // An unknown token, or another user's, is not an error (RFC 7009 section 2.2).
+  return revokeTokenTree(db, { tokenHash: hashToken(input.refreshToken), userId: caller.userId, isFamily, now })
 }
 
 async function signOutEverywhere(
@@ -267,20 +224,20 @@ async function signOutEverywhere(
 ): Promise<SessionId[]> {
   const spared = all === 'others' && sessionId !== null ? { kept: sessionId } : {}
   const ended = await endAccessRows(db, { userId, keepApps, ...spared, now })
-  if (!keepApiKeys) await endUserApiKeys(db, userId, now)
+  if (!keepApiKeys) await endUserApiKeys(db, { userId, now })
   return ended
 }
 
 /** Describes the caller: user, session, accounts and permissions. */
 export async function describeSession(db: Database, caller: Caller): Promise<SessionDescription> {
-  const found = await findSessionDescription(db, caller.userId, caller.sessionId)
+  const found = await findSessionDescription(db, caller)
   if (!found) throw notFound('user')
   return found
 }
 
 /** The session with this id. Throws 404. */
 export async function loadSession(db: Database, id: SessionId): Promise<SessionRecord> {
-  const session = await findSession(db, id)
+  const session = await findSession(db, { id })
   if (!session) throw notFound('session')
   return session
 }

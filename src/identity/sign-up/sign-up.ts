@@ -109,7 +109,7 @@ async function findRefusal(
   { email, now }: { email: string; now: Date },
 ): Promise<string | undefined> {
   if (!isAllowedDomain(signUp, email)) return 'domain_not_allowed'
-  const { isKnown, isInvited } = await describeSignUpAddress(db, email, now)
+  const { isKnown, isInvited } = await describeSignUpAddress(db, { email, now })
   if (isKnown) return 'address_taken'
   return signUp.mode === 'invited' && !isInvited ? 'not_invited' : undefined
 }

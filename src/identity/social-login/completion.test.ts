@@ -101,7 +101,7 @@ describe('a flow that is proven', () => {
       signIn: { user: { email: identity.email }, isNewUser: true, redirectUrl: 'https://app.example.com/welcome' },
     })
     if (first.kind !== 'signed-in') return
-    const session = await findSession(db, first.signIn.issued.sessionId)
+    const session = await findSession(db, { id: first.signIn.issued.sessionId })
     expect(session).toMatchObject({ userId: first.signIn.user.id, amr: ['fed'], address: '10.0.0.1' })
     expect(session!.expiresAt.getTime()).toBeGreaterThan(MADE_AT.getTime() + 24 * HOUR_MS)
     expect(await proven({}, identity)).toMatchObject({ kind: 'signed-in', signIn: { isNewUser: false } })
@@ -169,7 +169,7 @@ describe('a flow of a connection', () => {
   test('opens a session of its account, for its hours', async () => {
     const answer = await byCompany()
     if (answer.kind !== 'signed-in') throw new Error(JSON.stringify(answer))
-    expect(await findSession(db, answer.signIn.issued.sessionId)).toMatchObject({
+    expect(await findSession(db, { id: answer.signIn.issued.sessionId })).toMatchObject({
       accountId: account,
       expiresAt: madeAfter(2 * HOUR_MS),
     })
@@ -231,7 +231,7 @@ describe('an exchange of a code', () => {
     return answer
   }
   const sessionOf = async (answer: Awaited<ReturnType<typeof exchange>>) =>
-    answer.kind === 'signed-in' ? findSession(db, answer.signIn.issued.sessionId) : undefined
+    answer.kind === 'signed-in' ? findSession(db, { id: answer.signIn.issued.sessionId }) : undefined
 
   test('opens the session of its user, once', async () => {
     const { code, userId } = await obtain()

@@ -143,7 +143,7 @@ test('what is known of an address is deleted in the order in which attempts lock
     sql`select from login_throttle where address_hash = ${hashOf(address)} for update`.execute(tx)
   const { deleted } = await inTransaction(db, async (tx) => {
     await lock(tx, 'a')
-    const deletion = inTransaction(db, (other) => deleteThrottlesOfEmails(other, [hashOf('email')]))
+    const deletion = inTransaction(db, (other) => deleteThrottlesOfEmails(other, { emailHashes: [hashOf('email')] }))
     await untilWaiting(db, 1)
     await lock(tx, 'b')
     return { deleted: deletion }

@@ -26,19 +26,12 @@ export interface UserAttempt {
   now: Date
 }
 
-const hashGroup = (address: string) => hashSubject('address', groupAddress(address))
-
-function keyOf({ email, address }: LoginAttempt): ThrottleKey {
-  return { emailHash: hashSubject('email', email), addressHash: hashGroup(address) }
-}
-
-function userKeyOf({ userId, address }: UserAttempt): ThrottleKey {
-  return { emailHash: hashSubject('user', userId), addressHash: hashGroup(address) }
-}
-
-function factorKeyOf({ userId, address }: UserAttempt): ThrottleKey {
-  return { emailHash: hashSubject('factor', userId), addressHash: hashGroup(address) }
-}
+const buildKey = (kind: 'email' | 'user' | 'factor', value: string, address: string): ThrottleKey => ({
+  emailHash: hashSubject(kind, value),
+  addressHash: hashSubject('address', groupAddress(address)),
+})
+const userKeyOf = ({ userId, address }: UserAttempt) => buildKey('user', userId, address)
+const factorKeyOf = ({ userId, address }: UserAttempt) => buildKey('factor', userId, address)
 
 /** Outcome of a counted attempt: it must wait, or its password is checked against that of the matching user, if any. */
 export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; key: ThrottleKey } & NamedUser)
@@ -48,9 +41,13 @@ export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; k
  * and counts nothing. Two round trips; a waiting attempt that already has its turn writes nothing.
  */
 export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<ChargedAttempt> {
-  const { email, now } = attempt
+  const { email, address, now } = attempt
   return inTransaction(db, async (tx) => {
-    const { key, states, credentials, hasFactor } = await lockAttempt(tx, { key: keyOf(attempt), email, now })
+    const { key, states, credentials, hasFactor } = await lockAttempt(tx, {
+      key: buildKey('email', email, address),
+      email,
+      now,
+    })
     const decision = decideAttempt(states, now)
     await writeThrottles(tx, key, decision.states)
     if (decision.kind === 'waits') return { kind: 'waits', until: decision.until }
@@ -58,9 +55,7 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Char
   })
 }
 
-/**
- * As `chargeAttempt`, for the password of a signed-in user. Returns the end of the wait; undefined when it was counted.
- */
+/** As `chargeAttempt`, for the password of a signed-in user. Returns the end of the wait; undefined when counted. */
 export function chargeOwnAttempt(db: Database, attempt: UserAttempt): Promise<Date | undefined> {
   return chargeKnown(db, { key: userKeyOf(attempt), now: attempt.now, decide: decideAttempt })
 }
@@ -83,18 +78,18 @@ function chargeKnown(
 }
 
 /** Reverts the count of an attempt whose password was not checked for lack of a place. */
-export function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
-  return takeBackAttempt(db, key, now)
+export async function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
+  await takeBackAttempt(db, { ...key, countedAt: now })
 }
 
 /** Reverts the count of an attempt with a correct password, with the statement that records its session. */
 export function forgiveAttempt(tx: Database, attempt: UserAttempt): Promise<void> {
-  return takeBackFailure(tx, userKeyOf(attempt), attempt.now)
+  return takeBackFailure(tx, { ...userKeyOf(attempt), countedAt: attempt.now })
 }
 
 /** As `forgiveAttempt`, for a code of a second factor. */
 export function forgiveFactorAttempt(tx: Database, attempt: UserAttempt): Promise<void> {
-  return takeBackFailure(tx, factorKeyOf(attempt), attempt.now)
+  return takeBackFailure(tx, { ...factorKeyOf(attempt), countedAt: attempt.now })
 }
 
 /**
@@ -103,10 +98,10 @@ export function forgiveFactorAttempt(tx: Database, attempt: UserAttempt): Promis
  * transaction.
  */
 export async function clearLoginThrottle(db: Database, userId: UserId): Promise<void> {
-  await deleteThrottlesOfEmails(db, [hashSubject('user', userId)])
+  await deleteThrottlesOfEmails(db, { emailHashes: [hashSubject('user', userId)] })
 }
 
 /** Clears the failed codes of a user, as `clearLoginThrottle` does. For an administrator who removes its factors. */
 export async function clearFactorThrottle(db: Database, userId: UserId): Promise<void> {
-  await deleteThrottlesOfEmails(db, [hashSubject('factor', userId)])
+  await deleteThrottlesOfEmails(db, { emailHashes: [hashSubject('factor', userId)] })
 }

@@ -162,7 +162,12 @@ const UPDATE_LOCKED = `
     offset 0 for update) l
   on conflict (email_hash, address_hash) do update`
 
-const takeBack = closingStatement<ThrottleKey & { countedAt: Date }>(`
+/**
+ * Reverts an attempt counted at `countedAt` that was correct, with the last statement of the transaction. Pair and
+ * e-mail address are cleared. The network address loses this one failure and its wait; clearing it would let an
+ * attacker with one known account reset it. A later wait by other failures stays.
+ */
+export const takeBackFailure = closingStatement<ThrottleKey & { countedAt: Date }>(`
   forgiven_attempt as (
     ${UPDATE_LOCKED}
     set failures = case when t.email_hash = '' then greatest(0, t.failures - 1) else 0 end,
@@ -170,38 +175,18 @@ const takeBack = closingStatement<ThrottleKey & { countedAt: Date }>(`
       wait_until = case when t.email_hash = '' and t.last_failure_at > $countedAt then t.wait_until end,
       turn_at = case when t.email_hash = '' then t.turn_at end)`)
 
-/**
- * Reverts an attempt counted at `countedAt` that was correct, with the last statement of the transaction. Pair and
- * e-mail address are cleared. The network address loses this one failure and its wait; clearing it would let an
- * attacker with one known account reset it. A later wait by other failures stays.
- */
-export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
-  return takeBack(db, { ...key, countedAt })
-}
-
-const uncount = statement<never, ThrottleKey & { countedAt: Date }>(`
+/** Reverts an attempt counted at `countedAt` whose password was not checked. Earlier failures stay. */
+export const takeBackAttempt = statement<never, ThrottleKey & { countedAt: Date }>(`
   ${UPDATE_LOCKED}
   set failures = greatest(0, t.failures - 1),
     wait_until = case when t.last_failure_at > $countedAt then t.wait_until end`)
 
-/** Reverts an attempt counted at `countedAt` whose password was not checked. Earlier failures stay. */
-export async function takeBackAttempt(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
-  await uncount(db, { ...key, countedAt })
-}
-
-const forgetEmails = closingStatement<{ emailHashes: readonly Buffer[] }>(`
+/** Deletes the rows of e-mail addresses, also of their pairs, locked in the order in which attempts lock them. */
+export const deleteThrottlesOfEmails = closingStatement<{ emailHashes: readonly Buffer[] }>(`
   forgotten_emails as (
     delete from login_throttle where email_hash = any($emailHashes) and (email_hash, address_hash) in (
       select email_hash, address_hash from login_throttle where email_hash = any($emailHashes)
       order by email_hash, address_hash for update))`)
-
-/**
- * Deletes the rows of e-mail addresses, also of their pairs, locked in the order in which attempts lock them, with the last
- * statement of the transaction.
- */
-export async function deleteThrottlesOfEmails(db: Database, emailHashes: readonly Buffer[]): Promise<void> {
-  await forgetEmails(db, { emailHashes })
-}
 
 /** Deletes subjects whose last failure is older than `before`. Returns their number. For maintenance. */
 export async function deleteForgottenThrottles(db: Database, before: Date): Promise<number> {

@@ -126,10 +126,7 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
   return Math.min(1000 * 2 ** (failures - rule.delayAfter), rule.delayLimitMs)
 }
 
-/**
- * The hash of a network address, of an unknown e-mail address, of a user, or of a user and its second factors: the
- * table contains no personal data.
- */
+/** The hash of a subject, so that the table contains no personal data. `factor`: a user and its second factors. */
 export function hashSubject(kind: 'email' | 'address' | 'user' | 'factor', value: string): Buffer {
   return createHash('sha256')
     .update(`${kind}:${kind === 'email' ? foldEmail(value) : value}`)

@@ -2,9 +2,10 @@ import { type SqlBool, sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
 import { buildCondition, type ListFilter } from '../../http/listing/filter.ts'
 import { writeAtEnd } from '../../postgres/statement/closing.ts'
+import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 import type { RoleId } from '../access/role.store.ts'
 
 /** The columns of a user, without the hash of its password. */
@@ -82,27 +83,17 @@ export function selectUsers(db: Database) {
 const WITH_ROLES = `${OF_USER}, ${rolesOfUser('document_id')} as roles`
 /** The user `u` with the id `$id`, not deleted. */
 export const LIVING = 'from "user" u where u.document_id = $id and u.deleted_at is null'
-const selectOne = statement<UserWithRoles, { id: string }>(`select ${WITH_ROLES} ${LIVING}`)
-
 /** The user with this id, not deleted. */
-export async function findUser(db: Database, id: string): Promise<UserWithRoles | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row
-}
+export const findUser = rowStatement<UserWithRoles, { id: string }>(`select ${WITH_ROLES} ${LIVING}`)
 
 /** The condition of the user `u` with an address in any case, not deleted (docs/contract/identity.md#e-mail-addresses). */
 export const hasEmail = (email: string) =>
   `email_key(u.email) = email_key(${email}) and u.deleted_at is null and not u.is_email_shadowed`
 
-const selectByEmail = statement<UserRecord, { email: string }>(
+/** The user with this address in any case, not deleted. */
+export const findUserOfAddress = rowStatement<UserRecord, { email: string }>(
   `select ${OF_USER} from "user" u where ${hasEmail('$email')}`,
 )
-
-/** The user with this address in any case, not deleted. */
-export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
-  const [row] = await selectByEmail(db, { email })
-  return row
-}
 
 /** A user and the hash of the password. For a sign-in only. */
 export interface Credentials {
@@ -124,7 +115,7 @@ export function toCredentials({ passwordHash, accessEndedAt, ...user }: Credenti
 }
 
 /** A new user, with the role of this name and those of these ids. */
-interface NewUser {
+export interface NewUser {
   id: UserId
   email: string
   emailVerifiedAt: Date | null
@@ -136,7 +127,8 @@ interface NewUser {
   now: Date
 }
 
-const insert = statement<UserWithRoles, NewUser>(`
+/** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
+export const insertUser = soleRowStatement<UserWithRoles, NewUser>(`
   with u as (
     insert into "user" (document_id, email, email_verified_at, name, avatar_url, password_hash, created_at, updated_at)
     values ($id, $email, $emailVerifiedAt, $name, $avatarUrl, $passwordHash, $now, $now)
@@ -150,12 +142,6 @@ const insert = statement<UserWithRoles, NewUser>(`
   select ${OF_USER},
     array(select r.document_id from given join role r on r.document_id = given.role order by r.name) as roles
   from u`)
-
-/** Inserts a user with the role of this name and those of these ids. Violates `user_email_key` when the address is taken. */
-export async function insertUser(db: Database, row: NewUser): Promise<UserWithRoles> {
-  const [inserted] = (await insert(db, row)) as [UserWithRoles]
-  return inserted
-}
 
 /** A new user, with the roles of these ids alone. */
 interface NewCheckedUser {
@@ -175,10 +161,7 @@ const insertAtEnd = closingStatement<NewCheckedUser>(`
     insert into user_role ("user", role, created_at)
     select u.document_id, x.role, $now from new_user u, unnest($roles::uuid[]) x (role))`)
 
-/**
- * Inserts a user with these roles, which are locked, with the last statement of the transaction. `explain` finds the problem
- * of a violated `user_email_key`: the address is taken.
- */
+/** Inserts a user with these roles, which are locked. `explain` finds the problem of an address that is taken. */
 export async function insertCheckedUser(
   db: Database,
   row: NewCheckedUser,
@@ -214,32 +197,26 @@ export interface UserChange {
   now: Date
 }
 
-/**
- * Changes the columns of `change`, with the last statement of the transaction. `explain` finds the problem of a violated
- * `user_email_key`: the address is taken.
- */
+const changeColumns = columnChange<UserChange>('"user"', {
+  email: 'email = $email',
+  emailVerifiedAt: 'email_verified_at = $emailVerifiedAt',
+  name: 'name = $name',
+  avatarUrl: 'avatar_url = $avatarUrl',
+  passwordHash: 'password_hash = $passwordHash',
+  isActived: 'is_actived = $isActived',
+  // The row stays for those who refer to it, and no password opens it again.
+  deletedAt: 'deleted_at = $deletedAt, password_hash = null',
+  now: 'updated_at = $now',
+})
+
+/** Changes the columns of `change` at the end. `explain` finds the problem of an address that is taken. */
 export async function updateUser(
   db: Database,
   id: UserId,
   change: UserChange,
   explain?: (error: unknown) => unknown,
 ): Promise<void> {
-  const { sql: text, parameters: values } = db
-    .updateTable('user')
-    .set({
-      ...(change.email !== undefined && { email: change.email }),
-      ...(change.emailVerifiedAt !== undefined && { email_verified_at: change.emailVerifiedAt }),
-      ...(change.name !== undefined && { name: change.name }),
-      ...(change.avatarUrl !== undefined && { avatar_url: change.avatarUrl }),
-      ...(change.passwordHash !== undefined && { password_hash: change.passwordHash }),
-      ...(change.isActived !== undefined && { is_actived: change.isActived }),
-      // The row stays for those who refer to it, and no password opens it again.
-      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt, password_hash: null }),
-      updated_at: change.now,
-    })
-    .where('document_id', '=', id)
-    .compile()
-  const parts = { name: text, text: `changed_user as (${text})`, values }
+  const parts = asPart('changed_user', changeColumns(id, change))
   const isInvalidating = change.isActived !== undefined || change.deletedAt !== undefined
   await writeAtEnd(db, { parts, ...(isInvalidating && { invalidations: `u:${id}` }), ...(explain && { explain }) })
 }

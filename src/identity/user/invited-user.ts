@@ -2,13 +2,14 @@ import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { checkNewPassword } from '../password/password-rule.ts'
-import { findUserByEmail, type UserWithRoles } from '../user-record/user.store.ts'
-import { setEmailVerified } from './proof/proof-token.store.ts'
+import { findUserOfAddress, type UserWithRoles } from '../user-record/user.store.ts'
 import { registerUser, type UserDeps } from './user.ts'
+
+export { proveAddress } from './proof/proof-token.store.ts'
 
 /** The id of the user with this address, active or not. */
 export async function findUserId(db: Database, email: string): Promise<UserId | undefined> {
-  return (await findUserByEmail(db, email))?.id
+  return (await findUserOfAddress(db, { email }))?.id
 }
 
 /** Checks the first password of an invited user and hashes it. Throws a 422 on `password`. */
@@ -27,9 +28,4 @@ export function registerInvitedUser(
   input: { email: string; name: string | null; passwordHash: string; now: Date },
 ): Promise<UserWithRoles> {
   return registerUser(deps, tx, { ...input, emailVerifiedAt: input.now })
-}
-
-/** Marks the address of a user as verified, after the use of a link sent to it. */
-export async function proveAddress(tx: Database, userId: UserId, now: Date): Promise<void> {
-  await setEmailVerified(tx, userId, now)
 }

@@ -1,6 +1,5 @@
 import type { AccountId, UserId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement } from '../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import { GIVEN_ROLE, type GivenRole } from '../access/role.store.ts'
@@ -21,16 +20,21 @@ export interface ManagedUser extends UserWithRoles {
   otherHolders: number | null
 }
 
-/** Further facts that decide on a change of a user. */
+/** The user of a change, and what decides on it beside its holdings. */
 export interface UserQuestion {
+  id: string
   /** The ids of the new roles of the user. */
-  roles?: readonly string[]
+  roles: readonly string[]
   /** The name of a role that must keep an active holder: when the user has it, and it is not among `roles`. */
-  keptRole?: string
+  keptRole: string | null
 }
 
-/** Each part uses the one before, so that the locks are taken in this order: the user, the asked roles, the role to keep. */
-const selectManaged = statement<ManagedUser, { id: string; roles: readonly string[]; keptRole: string | null }>(`
+/**
+ * Locks a user, not deleted, until the transaction ends, and reads the facts for a change behind the lock, which blocks
+ * changes of its roles and memberships. Each part uses the one before, so that the locks are taken in this order: the
+ * user, the asked roles, the role to keep.
+ */
+export const lockUser = rowStatement<ManagedUser, UserQuestion>(`
   with u as (
     select * ${LIVING} for no key update
   ), held as (
@@ -48,19 +52,6 @@ const selectManaged = statement<ManagedUser, { id: string; roles: readonly strin
       then other_holders(u.document_id, $keptRole) end as "otherHolders"
   from u, held h, given g`)
 
-/**
- * Locks the user with this id, not deleted, until the transaction ends, and reads behind the lock the facts for a
- * change: its holdings, and those requested by `question`. The lock blocks changes of its roles and memberships.
- */
-export async function lockUser(
-  db: Database,
-  id: string,
-  { roles = [], keptRole }: UserQuestion = {},
-): Promise<ManagedUser | undefined> {
-  const [row] = await selectManaged(db, { id, roles, keptRole: keptRole ?? null })
-  return row
-}
-
 /** A user with the numbers of its unrevoked sessions and API keys. */
 interface ManagedTokens {
   id: UserId
@@ -69,13 +60,8 @@ interface ManagedTokens {
   apiKeys: number
 }
 
-const lockWithTokens = statement<ManagedTokens, { id: string }>(`
+/** Locks a user that is not deleted, with its unrevoked sessions and API keys, and reads its holdings. */
+export const lockUserTokens = rowStatement<ManagedTokens, { id: string }>(`
   with u as (select document_id ${LIVING} for no key update)
   select u.document_id as id, ${HOLDINGS}, cardinality(t.sessions) as sessions, cardinality(t.api_keys) as "apiKeys"
   from u ${HOLDINGS_OF_USER} cross join lateral lock_tokens(u.document_id) t`)
-
-/** Locks a user that is not deleted, with its unrevoked sessions and API keys, and reads its holdings. */
-export async function lockUserTokens(db: Database, id: string): Promise<ManagedTokens | undefined> {
-  const [row] = await lockWithTokens(db, { id })
-  return row
-}

@@ -1,13 +1,13 @@
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList } from '../../http/route/row-route.ts'
+import { defineList, defineRow } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { checkNewPassword, type PasswordOwner } from '../password/password-rule.ts'
-import { hasRole, isMemberOf, selectUsers, signsInWith, type UserWithRoles } from '../user-record/user.store.ts'
+import { hasRole, isMemberOf, selectUsers, signsInWith } from '../user-record/user.store.ts'
 import {
   CreateUserBody,
   EndTokensBody,
@@ -60,22 +60,20 @@ async function prepareUpdate(
   return hashNewPassword(deps, password, { email, name })
 }
 
-const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
-
 /** Columns that a change can set. */
 const SETTABLE = ['email', 'name', 'roles'] as const
 
-const OF_USER = { resource: 'user', accountScope: 'none', data: UserRow } as const
+const OF_USER = { resource: 'user', accountScope: 'none' } as const
+
+const user = defineRow(
+  { ...OF_USER, path: '/api/v3/identity/user/{id}', rowTag: SETTABLE, params: IdParams, data: UserRow },
+  { noun: 'User', load: ({ db, params }) => loadUser(db, params.id), toRow: toUserRow },
+)
 
 /** Users (docs/contract/identity.md#tables). */
 export const userRoutes: Routes<UserRouteDeps> = [
-  defineRoute(
+  user.create(
     {
-      ...OF_USER,
-      method: 'POST',
-      path: '/api/v3/identity/user',
-      action: 'create',
-      status: 201,
       fresh: 'factor',
       summary: 'Create a user',
       description: 'Every user has the role `member`, and `roles` besides: none that holds more than the caller.',
@@ -88,14 +86,8 @@ export const userRoutes: Routes<UserRouteDeps> = [
       },
       handle: async (deps, { db, body, prepared, caller, now }) => {
         const { email, name = null, roles = [] } = body
-        const user = await createUser(deps, db, { email, name, roles, ...prepared, caller, now })
-        return {
-          data: toUserRow(user),
-          message: 'User created.',
-          changed: changedOf(user),
-          location: `/api/v3/identity/user/${user.id}`,
-          audit: { roles: user.roles },
-        }
+        const row = await createUser(deps, db, { email, name, roles, ...prepared, caller, now })
+        return { row, audit: { roles: row.roles } }
       },
     },
   ),
@@ -113,116 +105,72 @@ export const userRoutes: Routes<UserRouteDeps> = [
       message: 'Users.',
     },
   ),
-  defineRoute(
+  user.read({ permission: READ_USER_PERMISSION, summary: 'Read one user' }),
+  user.update(
     {
-      ...OF_USER,
-      method: 'GET',
-      path: '/api/v3/identity/user/{id}',
-      action: 'find-one',
-      permission: READ_USER_PERMISSION,
-      rowTag: SETTABLE,
-      summary: 'Read one user',
-      params: IdParams,
-    },
-    {
-      row: { find: (_deps: UserDeps, { db, params }) => loadUser(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target }) => ({ data: toUserRow(target), message: 'User.', changed: changedOf(target) }),
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_USER,
-      method: 'PATCH',
-      path: '/api/v3/identity/user/{id}',
-      action: 'update',
       fresh: 'factor',
-      rowTag: SETTABLE,
       summary: 'Change a user',
       description:
         '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and clears the sign-in throttle. The caller must hold everything that the user holds, everywhere and in each account of the user.',
-      params: IdParams,
       body: UpdateUserBody,
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: UserRouteDeps, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
       prepare: prepareUpdate,
       handle: async (_deps, { db, params, body, prepared, caller, now }) => {
-        const target = await loadManagedUser(db, params.id, { roles: body.roles })
+        const before = await loadManagedUser(db, params.id, { roles: body.roles })
         const { keep_api_keys: keepApiKeys, password: _, ...rest } = body
         const keep = keepApiKeys === undefined ? {} : { keepApiKeys }
-        const user = await changeUser(db, target, { ...rest, ...prepared, ...keep, caller, now })
-        return {
-          data: toUserRow(user ?? target),
-          before: toUserRow(target),
-          message: user ? 'User updated.' : 'User unchanged.',
-          changed: user ? changedOf(user) : [],
-          audit: { members: Object.keys(body), ...(body.roles && { roles: (user ?? target).roles }) },
-        }
+        const changed = await changeUser(db, before, { ...rest, ...prepared, ...keep, caller, now })
+        const row = changed ?? before
+        const audit = { members: Object.keys(body), ...(body.roles && { roles: row.roles }) }
+        return { row, before, isChanged: changed !== undefined, audit }
       },
     },
   ),
-  defineRoute(
-    {
-      ...OF_USER,
-      method: 'DELETE',
-      path: '/api/v3/identity/user/{id}',
-      action: 'delete',
-      summary: 'Delete a user (soft)',
-      params: IdParams,
-      problems: ['conflict'],
-    },
+  user.delete(
+    { summary: 'Delete a user (soft)', problems: ['conflict'] },
     {
       row: {
         find: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id, { roles: [] }),
         neededBy: 'handle',
       },
-      handle: async (_deps, { db, target, caller, now }) => {
-        const user = await deleteUser(db, { user: target, caller, now })
-        return { data: toUserRow(user), message: 'User deleted.', changed: changedOf(user) }
-      },
+      handle: async (_deps, { db, target, caller, now }) => ({
+        row: await deleteUser(db, { user: target, caller, now }),
+      }),
     },
   ),
-  defineRoute(
+  user.change(
     {
-      ...OF_USER,
       method: 'POST',
       path: '/api/v3/identity/user/{id}/disable',
       action: 'disable',
       summary: 'Disable a user, at once',
       description: 'Ends the sessions of the user and, unless `keep_api_keys` is true, its API keys.',
-      params: IdParams,
       body: EndTokensBody,
     },
-    {
-      row: { find: (_deps: UserDeps, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, body, caller, now }) => {
-        const target = await loadManagedUser(db, params.id, { roles: [] })
-        const keepApiKeys = body?.keep_api_keys ?? false
-        const user = await disableUser(db, { user: target, keepApiKeys, caller, now })
-        const message = user ? 'User disabled.' : 'The user was disabled already.'
-        const [data, before] = [toUserRow(user ?? target), toUserRow(target)]
-        return { data, before, message, changed: user ? changedOf(user) : [] }
-      },
+    async (_deps, { db, params, body, caller, now }) => {
+      const before = await loadManagedUser(db, params.id, { roles: [] })
+      const keepApiKeys = body?.keep_api_keys ?? false
+      const changed = await disableUser(db, { user: before, keepApiKeys, caller, now })
+      const message = changed ? 'User disabled.' : 'The user was disabled already.'
+      return { row: changed ?? before, before, isChanged: changed !== undefined, message }
     },
   ),
-  defineRoute(
+  user.change(
     {
-      ...OF_USER,
       method: 'POST',
       path: '/api/v3/identity/user/{id}/enable',
       action: 'enable',
       summary: 'Enable a user',
       description: 'The user has to sign in again. Revoked sessions and API keys stay revoked.',
-      params: IdParams,
     },
     {
       row: { find: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { db, target, caller, now }) => {
-        const user = await enableUser(db, { user: target, caller, now })
-        const message = user ? 'User enabled.' : 'The user was enabled already.'
-        const [data, before] = [toUserRow(user ?? target), toUserRow(target)]
-        return { data, before, message, changed: user ? changedOf(user) : [] }
+      handle: async (_deps, { db, target: before, caller, now }) => {
+        const changed = await enableUser(db, { user: before, caller, now })
+        const message = changed ? 'User enabled.' : 'The user was enabled already.'
+        return { row: changed ?? before, before, isChanged: changed !== undefined, message }
       },
     },
   ),
@@ -246,7 +194,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
         return {
           data: { revoked: ended.sessions, api_keys_revoked: ended.apiKeys },
           message: keepApiKeys ? 'Sessions revoked.' : 'Sessions and API keys revoked.',
-          changed: ended.sessions + ended.apiKeys > 0 ? changedOf(ended) : [],
+          changed: ended.sessions + ended.apiKeys > 0 ? [{ id: ended.id, account: null }] : [],
         }
       },
     },

@@ -13,9 +13,9 @@ import { foldEmail } from '../user-record/email-key.ts'
 import {
   applyUserChange,
   findUser,
-  findUserByEmail,
   insertCheckedUser,
   insertUser,
+  type NewUser,
   type UserChange,
   type UserRecord,
   type UserWithRoles,
@@ -23,6 +23,8 @@ import {
 } from '../user-record/user.store.ts'
 import { lockUser, lockUserTokens, type ManagedUser } from './managed-user.store.ts'
 import { deleteProofTokens } from './proof/proof-token.store.ts'
+
+export { findUserOfAddress } from '../user-record/user.store.ts'
 
 /** The permission to read one user, its e-mail address included. */
 export const READ_USER_PERMISSION = 'user:find-one'
@@ -34,12 +36,7 @@ export interface UserDeps {
 
 /** The user with this id, not deleted. Throws 404. */
 export async function loadUser(db: Database, id: string): Promise<UserWithRoles> {
-  return (await findUser(db, id)) ?? throwNotFound()
-}
-
-/** The user with this address in any case, not deleted. For a sign-in only: an address is private. */
-export function findUserOfAddress(db: Database, email: string): Promise<UserRecord | undefined> {
-  return findUserByEmail(db, email)
+  return (await findUser(db, { id })) ?? throwNotFound()
 }
 
 /**
@@ -52,8 +49,8 @@ export async function loadManagedUser(
   id: string,
   { roles }: { roles?: readonly string[] | undefined } = {},
 ): Promise<ManagedUser> {
-  const asked = roles ? { roles, keptRole: ADMINISTRATOR_ROLE } : {}
-  return (await lockUser(db, id, asked)) ?? throwNotFound()
+  const asked = { id, roles: roles ?? [], keptRole: roles ? ADMINISTRATOR_ROLE : null }
+  return (await lockUser(db, asked)) ?? throwNotFound()
 }
 
 function throwNotFound(): never {
@@ -65,44 +62,21 @@ function toEmailConflict(error: unknown): unknown {
   return new Problem('conflict', 'Another user has this e-mail address.')
 }
 
-/**
- * Creates a user with `member` and `roles`, without a permission check: for a sign-up and the command line. Throws 409
- * when the address is taken.
- */
+/** Creates a user without a permission check, for a sign-up and the command line. Throws 409 for a taken address. */
 export async function registerUser(
   deps: UserDeps,
   db: Database,
-  input: {
-    email: string
-    emailVerifiedAt?: Date | null
-    name?: string | null
-    avatarUrl?: string | null
-    passwordHash?: string | null
-    roles?: readonly RoleId[]
-    now: Date
-  },
+  input: Pick<NewUser, 'email' | 'now'> & Partial<Omit<NewUser, 'id' | 'roleName'>>,
 ): Promise<UserWithRoles> {
+  const nothing = { emailVerifiedAt: null, name: null, avatarUrl: null, passwordHash: null, roles: [] }
   try {
-    return await insertUser(db, {
-      id: deps.ids.next<'user'>(),
-      email: input.email,
-      emailVerifiedAt: input.emailVerifiedAt ?? null,
-      name: input.name ?? null,
-      avatarUrl: input.avatarUrl ?? null,
-      passwordHash: input.passwordHash ?? null,
-      roleName: MEMBER_ROLE,
-      roles: input.roles ?? [],
-      now: input.now,
-    })
+    return await insertUser(db, { ...nothing, ...input, id: deps.ids.next<'user'>(), roleName: MEMBER_ROLE })
   } catch (error) {
     throw toEmailConflict(error)
   }
 }
 
-/**
- * Creates a user (docs/contract/identity.md#tables). Throws 422 for an unknown role, 403 for one beyond the caller's
- * permissions, 409.
- */
+/** Creates a user (docs/contract/identity.md#tables). Throws 422 for an unknown role, 403 beyond the caller's, 409. */
 export async function createUser(
   deps: UserDeps,
   db: Database,
@@ -180,8 +154,8 @@ async function endOldPassword(
   user: UserRecord,
   { keepApiKeys = false, now }: ChangeUserInput,
 ): Promise<void> {
-  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
-  await deleteProofTokens(db, user.id, 'reset')
+  if (!keepApiKeys) await endUserApiKeys(db, { userId: user.id, now })
+  await deleteProofTokens(db, { userId: user.id, purpose: 'reset' })
   await clearLoginThrottle(db, user.id)
 }
 
@@ -219,7 +193,7 @@ export async function disableUser(
   if (!user.isActived) return undefined
   checkNotLastAdministrator(user)
   await endUserAccess(db, { userId: user.id, now })
-  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  if (!keepApiKeys) await endUserApiKeys(db, { userId: user.id, now })
   return changeLocked(db, user, { isActived: false, now })
 }
 
@@ -245,7 +219,7 @@ export async function deleteUser(
   checkMayManageUser(caller, user.holdings)
   checkNotLastAdministrator(user)
   await endUserAccess(db, { userId: user.id, now })
-  await endUserApiKeys(db, user.id, now)
+  await endUserApiKeys(db, { userId: user.id, now })
   return changeLocked(db, user, { deletedAt: now, now })
 }
 
@@ -259,19 +233,16 @@ function checkNotLastAdministrator(user: ManagedUser): void {
   if (user.roleNames.includes(ADMINISTRATOR_ROLE)) checkAdministratorRemains(user)
 }
 
-/**
- * Revokes all sessions of a user and, unless `keepApiKeys`, its API keys. Returns both numbers. The user is locked: no
- * session or key is added meanwhile. Throws 404, 403.
- */
+/** Locks a user, and revokes its sessions and, unless `keepApiKeys`, its API keys. Throws 404, 403. */
 export async function endUserTokens(
   db: Database,
   id: string,
   input: { keepApiKeys?: boolean; caller: Caller; now: Date },
 ): Promise<{ id: UserId; sessions: number; apiKeys: number }> {
   const { keepApiKeys = false, caller, now } = input
-  const user = (await lockUserTokens(db, id)) ?? throwNotFound()
+  const user = (await lockUserTokens(db, { id })) ?? throwNotFound()
   checkMayManageUser(caller, user.holdings)
   await endUserAccess(db, { userId: user.id, now })
-  if (!keepApiKeys) await endUserApiKeys(db, user.id, now)
+  if (!keepApiKeys) await endUserApiKeys(db, { userId: user.id, now })
   return { id: user.id, sessions: user.sessions, apiKeys: keepApiKeys ? 0 : user.apiKeys }
 }

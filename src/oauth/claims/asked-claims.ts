@@ -43,10 +43,7 @@ export function listScopesOfClaims(text: unknown): string[] {
   return [...new Set(names.flatMap((name) => SCOPE_OF_CLAIM.get(name) ?? []))].filter((scope) => scope !== 'openid')
 }
 
-/**
- * Parameter `claims` reduced to the scopes that the client may request: a claim that no scope of the client opens is
- * omitted, like an unknown one (OpenID Connect Core section 5.5.1). Pure.
- */
+/** Parameter `claims` without claims that no scope of the client opens (OpenID Connect Core section 5.5.1). Pure. */
 export function limitAskedClaims(claims: AskedClaims, scopes: readonly string[]): AskedClaims {
   const isOpen = ([name]: [string, unknown]) => ['openid', undefined, ...scopes].includes(SCOPE_OF_CLAIM.get(name))
   const keep = (asked: Record<string, ClaimRequest>) => Object.fromEntries(Object.entries(asked).filter(isOpen))

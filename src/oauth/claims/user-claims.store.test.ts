@@ -34,10 +34,13 @@ test('a user has the account with the longest membership that is not deleted, un
   const second = await join(ada.id, at(-2))
   await join(ada.id, at(-1))
   const claims = { id: ada.id, email: 'ada@b.test', isEmailVerified: false, firstAccount: second }
-  expect(await findActiveUser(db, ada.id)).toMatchObject(claims)
+  expect(await findActiveUser(db, { id: ada.id })).toMatchObject(claims)
   await pool.query('update "user" set email_verified_at = $2 where document_id = $1', [ada.id, NOW])
-  expect(await findActiveUser(db, ada.id)).toMatchObject({ ...claims, isEmailVerified: true })
+  expect(await findActiveUser(db, { id: ada.id })).toMatchObject({ ...claims, isEmailVerified: true })
   await pool.query('update "user" set is_actived = false where document_id = $1', [ada.id])
   await pool.query('update "user" set deleted_at = $2 where document_id = $1', [bob.id, NOW])
-  expect([await findActiveUser(db, ada.id), await findActiveUser(db, bob.id)]).toEqual([undefined, undefined])
+  expect([await findActiveUser(db, { id: ada.id }), await findActiveUser(db, { id: bob.id })]).toEqual([
+    undefined,
+    undefined,
+  ])
 })

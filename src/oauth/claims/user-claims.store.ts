@@ -1,7 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement } from '../../postgres/statement/statement.ts'
 
 const user = defineRecord('user', ['document_id', 'email', 'name', 'avatar_url', 'updated_at'])
 
@@ -20,12 +19,7 @@ export const USER_CLAIMS = `${user.members('u')}, u.email_verified_at is not nul
       order by m.created_at, m.document_id limit 1
     ) as "firstAccount"`
 
-const selectUser = statement<UserClaims, { id: string }>(
+/** The user with this id; undefined when it is disabled or deleted. */
+export const findActiveUser = rowStatement<UserClaims, { id: string }>(
   `select ${USER_CLAIMS} from "user" u where u.document_id = $id and u.is_actived and u.deleted_at is null`,
 )
-
-/** The user with this id; undefined when it is disabled or deleted. */
-export async function findActiveUser(db: Database, id: string): Promise<UserClaims | undefined> {
-  const [row] = await selectUser(db, { id })
-  return row
-}

@@ -26,9 +26,7 @@ function startsWith(body: Buffer, at: number, signature: Buffer): boolean {
   return body.subarray(at, at + signature.length).equals(signature)
 }
 
-/**
- * The media type of an image by its first bytes, whatever type its sender declares; undefined for anything else. Pure.
- */
+/** The media type of an image by its first bytes, whatever type its sender declares. Pure. */
 function findMediaType(body: Buffer): string | undefined {
   return SIGNATURES.find(({ isOne }) => isOne(body))?.mediaType
 }

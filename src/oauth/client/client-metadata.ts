@@ -12,13 +12,20 @@ import {
   type GrantType,
   insertClient,
 } from './client.store.ts'
-import { checkSettings, hasSecret, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
+import {
+  checkSettings,
+  DEFAULT_SETTINGS,
+  hasSecret,
+  NAME_LENGTH_LIMIT,
+  URI_LENGTH_LIMIT,
+  URIS_LIMIT,
+} from './client.ts'
 import { describeSecrets, hashClientSecret } from './client-secret.ts'
 
 /** The client as the provider reads it (RFC 7591 section 2); undefined when there is none. */
 export async function findClientMetadata(db: Database, id: string): Promise<AdapterPayload | undefined> {
   if (!isUuid(id)) return undefined
-  const found = await findClientWithSecrets(db, id)
+  const found = await findClientWithSecrets(db, { id })
   return found && toMetadata(found.client, describeSecrets(found.secrets))
 }
 
@@ -83,9 +90,7 @@ function findName({ client_name: name, redirect_uris: uris }: AdapterPayload, id
   return name ?? (URL.parse(uris?.[0] ?? '')?.host || id)
 }
 
-/**
- * Writes a client that registered itself. Its secret is stored as a hash. Throws a 422 for settings that break a rule.
- */
+/** Writes a client that registered itself, with a hash of its secret. Throws a 422 for settings that break a rule. */
 export async function registerDynamicClient(
   db: Database,
   input: { id: string; payload: AdapterPayload; now: Date },
@@ -95,6 +100,7 @@ export async function registerDynamicClient(
   if (payload.token_endpoint_auth_method === 'private_key_jwt' && payload.jwks_uri !== undefined)
     throw invalidField('jwks_uri', 'registration', 'is set by an administrator; send the keys as jwks')
   const client: ClientRecord = {
+    ...DEFAULT_SETTINGS,
     id: id as ClientId,
     name: findName(payload, id),
     type: payload.token_endpoint_auth_method === 'none' ? 'public' : 'confidential',
@@ -104,15 +110,12 @@ export async function registerDynamicClient(
     // The library refuses any other one.
     grantTypes: [...(payload.grant_types ?? ['authorization_code'])] as GrantType[],
     scopes: String(payload.scope).split(' '),
-    publisher: null,
-    isFirstParty: false,
     backchannelLogoutUri: payload.backchannel_logout_uri ?? null,
     idTokenAlg: payload.id_token_signed_response_alg as SigningAlgorithm,
     isDpopBound: payload.dpop_bound_access_tokens === true,
     authMethod: payload.token_endpoint_auth_method === 'private_key_jwt' ? 'private_key_jwt' : 'client_secret_basic',
     // Unused keys are allowed: a client may have them for other providers.
     jwks: payload.token_endpoint_auth_method === 'private_key_jwt' ? ((payload.jwks ?? null) as never) : null,
-    jwksUri: null,
     isParRequired: payload.require_pushed_authorization_requests === true,
     registration: 'dynamic',
     // Its registration is unverified: a logo could imitate another app.

@@ -13,19 +13,13 @@ export function hashClientSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer')
 }
 
-/**
- * The secrets of a client in the provider's field for the secret: a list of `<hash>.<expiry>`, the expiry in
- * milliseconds or empty. This text does not authenticate.
- */
+/** The secrets of a client in the provider's field: a list of `<hash>.<expiry>`, in milliseconds or empty. */
 export function describeSecrets(secrets: readonly ClientSecret[]): string {
   const parts = secrets.map(({ hash, expiresAt }) => `${hash.toString('base64url')}.${expiresAt?.getTime() ?? ''}`)
   return parts.length > 0 ? parts.join(',') : 'none'
 }
 
-/**
- * The hash of `given`, if it is one of the described secrets that has not expired; else undefined. In constant time for
- * each.
- */
+/** The hash of `given`, if it is a described secret that has not expired; else undefined. In constant time for each. */
 export function findPresentedSecret(described: string, given: string, nowMs: number): Buffer | undefined {
   const presented = hashClientSecret(given)
   let isKnown = false

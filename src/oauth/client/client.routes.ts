@@ -1,7 +1,7 @@
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
-import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList, defineRead } from '../../http/route/row-route.ts'
+import type { Routes } from '../../http/route/route.ts'
+import { defineList, defineRow } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import {
   ClientRow,
@@ -13,7 +13,7 @@ import {
   toClientRow,
   UpdateClientBody,
 } from './client.schema.ts'
-import { type ClientRecord, selectClients, toClientRecord } from './client.store.ts'
+import { selectClients, toClientRecord } from './client.store.ts'
 import {
   type ClientDeps,
   changeClient,
@@ -38,8 +38,6 @@ const CLIENT_FIELDS = rowFields({
 const prepareLogo = async ({ fetch }: ClientDeps, uri: string | null | undefined) =>
   uri === undefined || uri === null ? undefined : fetchLogo(fetch, uri)
 
-const changedOf = (client: ClientRecord) => [{ id: client.id, account: null }]
-
 /** Columns that a change can set. */
 const SETTABLE = [
   'name',
@@ -59,17 +57,17 @@ const SETTABLE = [
   'require_pushed_authorization_requests',
 ] as const
 
-const OF_OAUTH_CLIENT = { resource: 'oauth-client', accountScope: 'none', data: ClientRow } as const
+const OF_CLIENT = { resource: 'oauth-client', accountScope: 'none', data: ClientRow } as const
+
+const client = defineRow(
+  { ...OF_CLIENT, path: `${PATH}/{id}`, rowTag: SETTABLE, params: IdParams },
+  { noun: 'Client', load: ({ db, params }) => loadClient(db, params.id), toRow: toClientRow },
+)
 
 /** The clients of the OAuth provider (docs/contract/oauth.md#clients). */
 export const clientRoutes: Routes<ClientDeps> = [
-  defineRoute(
+  client.create(
     {
-      ...OF_OAUTH_CLIENT,
-      method: 'POST',
-      path: PATH,
-      action: 'create',
-      status: 201,
       summary: 'Register an OAuth client',
       description:
         'A confidential client gets a secret, which is in this answer only. The scopes of a first-party client open no more than the caller holds for all accounts.',
@@ -79,117 +77,57 @@ export const clientRoutes: Routes<ClientDeps> = [
     },
     {
       prepare: async (deps: ClientDeps, { body }) => prepareLogo(deps, body.logo_uri),
-      handle: async (deps: ClientDeps, { db, body, prepared, caller, now }) => {
+      handle: async (deps, { db, body, prepared, caller, now }) => {
         const settings = readNewSettings(body)
-        const { client, secret } = await createClient(deps, db, { settings, logo: prepared, caller, now })
-        return {
-          data: { ...toClientRow(client), client_secret: secret },
-          message:
-            secret === null ? 'Client registered.' : 'Client registered. Store the secret: it is not shown again.',
-          changed: changedOf(client),
-          location: `${PATH}/${client.id}`,
-        }
+        const { client: row, secret } = await createClient(deps, db, { settings, logo: prepared, caller, now })
+        const registered = 'Client registered.'
+        const message = secret === null ? registered : `${registered} Store the secret: it is not shown again.`
+        return { row, more: { client_secret: secret }, message }
       },
     },
   ),
   defineList(
-    {
-      ...OF_OAUTH_CLIENT,
-      path: PATH,
-      summary: 'List OAuth clients',
-      list: CLIENT_FIELDS,
-    },
+    { ...OF_CLIENT, path: PATH, summary: 'List OAuth clients', list: CLIENT_FIELDS },
     {
       rows: ({ db }) => buildWholeList(selectClients(db)),
       toRow: (row) => toClientRow(toClientRecord(row)),
       message: 'Clients.',
     },
   ),
-  defineRead(
+  client.read({ summary: 'Read one OAuth client' }),
+  client.update(
     {
-      ...OF_OAUTH_CLIENT,
-      path: `${PATH}/{id}`,
-      rowTag: SETTABLE,
-      summary: 'Read one OAuth client',
-      params: IdParams,
-    },
-    {
-      load: ({ db, params }) => loadClient(db, params.id),
-      toRow: toClientRow,
-      message: 'Client.',
-      changedOf,
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_OAUTH_CLIENT,
-      method: 'PATCH',
-      path: `${PATH}/{id}`,
-      action: 'update',
-      rowTag: SETTABLE,
       summary: 'Change an OAuth client',
       description: 'Effective with the next request of the client. Its type and application type cannot change.',
-      params: IdParams,
       body: UpdateClientBody,
     },
     {
-      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },
       prepare: async (deps: ClientDeps, { body }) => prepareLogo(deps, body.logo_uri),
-      handle: async (_deps, { db, params, body, prepared, caller, now }) => {
-        const change = { settings: readSettings(body), logo: prepared, caller, now }
-        const { client, before, isChanged } = await changeClient(db, params.id, change)
-        return {
-          data: toClientRow(client),
-          before: toClientRow(before),
-          message: isChanged ? 'Client updated.' : 'Client unchanged.',
-          changed: isChanged ? changedOf(client) : [],
-        }
-      },
+      handle: async (_deps, { db, params, body, prepared, caller, now }) =>
+        changeClient(db, params.id, { settings: readSettings(body), logo: prepared, caller, now }),
     },
   ),
-  defineRoute(
+  client.change(
     {
-      ...OF_OAUTH_CLIENT,
       method: 'POST',
       path: `${PATH}/{id}/rotate-secret`,
       action: 'rotate-secret',
       summary: 'Add a secret to an OAuth client',
       description: 'The earlier secrets stay valid for a day by default. The new one is in this answer only.',
-      params: IdParams,
       body: RotateSecretBody,
       data: ClientWithSecret,
       problems: ['conflict', 'limit_reached'],
       shownOnce: 'client_secret',
     },
-    {
-      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },
-      handle: async (deps, { db, params, body, caller, now }) => {
-        const overlapSeconds = body.overlap_seconds ?? SECRET_OVERLAP_SECONDS
-        const { client, secret } = await rotateSecret(deps, db, { id: params.id, overlapSeconds, caller, now })
-        return {
-          data: { ...toClientRow(client), client_secret: secret },
-          message: 'Secret added. Store it now; it is not shown again.',
-          changed: changedOf(client),
-          audit: { overlap_seconds: overlapSeconds },
-        }
-      },
+    async (deps: ClientDeps, { db, params, body, caller, now }) => {
+      const overlapSeconds = body.overlap_seconds ?? SECRET_OVERLAP_SECONDS
+      const { client: row, secret } = await rotateSecret(deps, db, { id: params.id, overlapSeconds, caller, now })
+      const message = 'Secret added. Store it now; it is not shown again.'
+      return { row, more: { client_secret: secret }, message, audit: { overlap_seconds: overlapSeconds } }
     },
   ),
-  defineRoute(
-    {
-      ...OF_OAUTH_CLIENT,
-      method: 'DELETE',
-      path: `${PATH}/{id}`,
-      action: 'delete',
-      summary: 'Delete an OAuth client, with its grants and tokens, at once',
-      params: IdParams,
-    },
-    {
-      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, now }) => {
-        const client = await deleteClient(db, params.id, now)
-        return { data: toClientRow(client), message: 'Client deleted.', changed: changedOf(client) }
-      },
-    },
+  client.delete(
+    { summary: 'Delete an OAuth client, with its grants and tokens, at once' },
+    async (_deps, { db, params, now }) => ({ row: await deleteClient(db, params.id, now) }),
   ),
 ]

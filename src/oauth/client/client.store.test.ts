@@ -47,17 +47,17 @@ const rotate = (client: ClientId, overlapUntil: Date) =>
   write(async (tx) => {
     await lockClient(tx, client, NOW)
     const secret = { id: randomUUID(), hash: Buffer.alloc(32) }
-    await rotateClientSecret(tx, { client, secret, overlapUntil, now: NOW })
+    await rotateClientSecret(tx, { client, ...secret, overlapUntil, now: NOW })
   })
 const endsOf = async (id: string) =>
-  (await findClientWithSecrets(db, id))?.secrets.map(({ expiresAt }) => expiresAt?.getTime() ?? null)
+  (await findClientWithSecrets(db, { id }))?.secrets.map(({ expiresAt }) => expiresAt?.getTime() ?? null)
 
 describe('a client beside others', () => {
   test('is found by its id, alone and with its secrets', async () => {
     for (const client of clients) {
-      expect(await findClient(db, client.id)).toEqual(client)
+      expect(await findClient(db, { id: client.id })).toEqual(client)
       const secrets = [{ hash: Buffer.from(client.id), expiresAt: null }]
-      expect(await findClientWithSecrets(db, client.id)).toEqual({ client, secrets })
+      expect(await findClientWithSecrets(db, { id: client.id })).toEqual({ client, secrets })
       expect(await write((tx) => lockClient(tx, client.id, NOW))).toEqual({ client, liveSecrets: 1 })
     }
   })
@@ -74,16 +74,16 @@ describe('a client beside others', () => {
       ...{ authMethod: 'private_key_jwt', jwks: { keys: [] }, jwksUri: null, isParRequired: true },
     }
     await write((tx) => updateClient(tx, changed))
-    expect(await findClient(db, second.id)).toEqual(changed)
-    for (const other of [first, third]) expect(await findClient(db, other.id)).toEqual(other)
+    expect(await findClient(db, { id: second.id })).toEqual(changed)
+    for (const other of [first, third]) expect(await findClient(db, { id: other.id })).toEqual(other)
   })
 
   test('is deleted with its secrets and its logo, and no other is', async () => {
     const [first, second] = clients as [ClientRecord, ClientRecord]
     for (const { id } of clients)
-      await write((tx) => keepLogo(tx, id, { mediaType: 'image/png', body: Buffer.from(id), hash: '' }))
+      await write((tx) => keepLogo(tx, { client: id, mediaType: 'image/png', body: Buffer.from(id) }))
     await write((tx) => deleteClient(tx, second.id, NOW))
-    expect([await findClient(db, second.id), await findClientWithSecrets(db, second.id)]).toEqual([
+    expect([await findClient(db, { id: second.id }), await findClientWithSecrets(db, { id: second.id })]).toEqual([
       undefined,
       undefined,
     ])
@@ -91,18 +91,27 @@ describe('a client beside others', () => {
     const count = 'select count(*)::int as n from oauth_client_secret where client = $1'
     const countOf = async (id: string) => (await database.pool.query(count, [id])).rows[0].n
     expect([await countOf(first.id), await countOf(second.id)]).toEqual([1, 0])
-    expect([(await findLogo(db, first.id))?.mediaType, await findLogo(db, second.id)]).toEqual(['image/png', undefined])
-    expect(await findClient(db, first.id)).toEqual(first)
+    expect([(await findLogo(db, { client: first.id }))?.mediaType, await findLogo(db, { client: second.id })]).toEqual([
+      'image/png',
+      undefined,
+    ])
+    expect(await findClient(db, { id: first.id })).toEqual(first)
   })
 
   test('has a logo of its own, which another one replaces', async () => {
     const [kept, deleted] = clients as [ClientRecord, ClientRecord]
     const [first, second] = ['image/png', 'image/gif'].map((mediaType) => ({ mediaType, body: Buffer.from(mediaType) }))
-    for (const { id } of [kept, deleted]) await write((tx) => keepLogo(tx, id, { ...first!, hash: '' }))
-    await write((tx) => keepLogo(tx, kept.id, { ...second!, hash: '' }))
-    expect([await findLogo(db, kept.id), await findLogo(db, deleted.id)]).toMatchObject([second, first])
-    await write((tx) => removeLogo(tx, kept.id))
-    expect([await findLogo(db, kept.id), await findLogo(db, deleted.id)]).toMatchObject([undefined, first])
+    for (const { id } of [kept, deleted]) await write((tx) => keepLogo(tx, { client: id, ...first! }))
+    await write((tx) => keepLogo(tx, { client: kept.id, ...second! }))
+    expect([await findLogo(db, { client: kept.id }), await findLogo(db, { client: deleted.id })]).toMatchObject([
+      second,
+      first,
+    ])
+    await write((tx) => removeLogo(tx, { client: kept.id }))
+    expect([await findLogo(db, { client: kept.id }), await findLogo(db, { client: deleted.id })]).toMatchObject([
+      undefined,
+      first,
+    ])
   })
 
   test('has the hash of its logo while it has one, and a change of something else leaves both', async () => {
@@ -114,8 +123,11 @@ describe('a client beside others', () => {
       return write((tx) => changeClient(tx, id, { settings, logo, caller, now: at(5) }))
     }
     const logoUri = 'https://app.example.com/logo.png'
-    const stateOf = async () => [(await findClient(db, id))?.logoHash, (await findLogo(db, id))?.body.toString()]
-    expect(await change({ logoUri }, 'one')).toMatchObject({ isChanged: true, client: { logoHash: 'one', logoUri } })
+    const stateOf = async () => [
+      (await findClient(db, { id }))?.logoHash,
+      (await findLogo(db, { client: id }))?.body.toString(),
+    ]
+    expect(await change({ logoUri }, 'one')).toMatchObject({ isChanged: true, row: { logoHash: 'one', logoUri } })
     expect(await stateOf()).toEqual(['one', 'one'])
     await change({ name: 'Renamed' })
     expect(await stateOf()).toEqual(['one', 'one'])
@@ -211,7 +223,7 @@ test('clients that registered themselves and have no grant are deleted once they
   )
   expect(await deleteUnusedClients(db, NOW, 100)).toBe(1)
   const kept = await Promise.all(
-    [old, used, young, made].map(async ({ id }) => (await findClient(db, id)) !== undefined),
+    [old, used, young, made].map(async ({ id }) => (await findClient(db, { id })) !== undefined),
   )
   expect(kept).toEqual([false, true, true, true])
 })

@@ -2,7 +2,7 @@ import type { Id } from '../../base/id.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, isNull, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, isNull, rowStatement } from '../../postgres/statement/statement.ts'
 import { type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
 
 export type ClientId = Id<'oauth client'>
@@ -15,10 +15,7 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
-/**
- * A stored client. Its id is also the `client_id` of the protocol; `logoUri` is the source of the logo, and `logoHash`
- * changes with it.
- */
+/** A stored client, whose id is also the `client_id` of the protocol; `logoHash` changes with the logo. */
 export const client = defineRecord(
   'oauth_client',
   [
@@ -68,15 +65,11 @@ export function selectClients(db: Database) {
   return selectRecord(db.selectFrom('oauth_client'), client).where('deleted_at', 'is', null)
 }
 
-const selectOne = statement<StoredClient, { id: string }>(
-  `select ${client.members('c')} from oauth_client c where c.document_id = $id and c.deleted_at is null`,
-)
-
 /** The client with this id. */
-export async function findClient(db: Database, id: string): Promise<ClientRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row && toClientRecord(row)
-}
+export const findClient = rowStatement<StoredClient, { id: string }, ClientRecord>(
+  `select ${client.members('c')} from oauth_client c where c.document_id = $id and c.deleted_at is null`,
+  toClientRecord,
+)
 
 const countSecrets = countBehindLock<StoredClient & { liveSecrets: number }, { id: string; now: Date }>({
   counts: 'valid secrets of a client',
@@ -97,26 +90,24 @@ export async function lockClient(
   return { client: toClientRecord(stored), liveSecrets }
 }
 
-const selectWithSecrets = statement<StoredClient & { hashes: string[]; expiries: (Date | null)[] }, { id: string }>(`
-  select ${client.members('c')}, s.hashes, s.expiries from oauth_client c
+/** The client with this id and the hashes of its secrets. */
+export const findClientWithSecrets = rowStatement<
+  StoredClient & { hashes: string[]; expiries: (Date | null)[] },
+  { id: string },
+  { client: ClientRecord; secrets: ClientSecret[] }
+>(
+  `select ${client.members('c')}, s.hashes, s.expiries from oauth_client c
   cross join lateral (
     select coalesce(array_agg(encode(secret_hash, 'hex') order by created_at, document_id), '{}') as hashes,
       coalesce(array_agg(expires_at order by created_at, document_id), '{}') as expiries
     from oauth_client_secret where client = c.document_id
   ) s
-  where c.document_id = $id and c.deleted_at is null`)
-
-/** The client with this id and the hashes of its secrets. */
-export async function findClientWithSecrets(
-  db: Database,
-  id: string,
-): Promise<{ client: ClientRecord; secrets: ClientSecret[] } | undefined> {
-  const [row] = await selectWithSecrets(db, { id })
-  if (!row) return undefined
-  const { hashes, expiries, ...stored } = row
-  const secrets = hashes.map((hash, index) => ({ hash: Buffer.from(hash, 'hex'), expiresAt: expiries[index] ?? null }))
-  return { client: toClientRecord(stored), secrets }
-}
+  where c.document_id = $id and c.deleted_at is null`,
+  ({ hashes, expiries, ...stored }) => ({
+    client: toClientRecord(stored),
+    secrets: hashes.map((hash, index) => ({ hash: Buffer.from(hash, 'hex'), expiresAt: expiries[index] ?? null })),
+  }),
+)
 
 /** The placeholders of a client: its fields, those of its proof as JSON. */
 type ClientParams = Omit<ClientRecord, keyof ClientProof> & { proof: string }
@@ -165,32 +156,30 @@ export function updateClient(db: Database, row: ClientRecord): Promise<void> {
   return update(db, toParams(row), { invalidations: invalidationOf(row.id) })
 }
 
-const rotate = closingStatement<{ client: ClientId; id: string; hash: Buffer; now: Date; overlapUntil: Date }>(`
-  ended_secrets as (
+/** Adds a secret to a locked client; those before it are accepted until `overlapUntil`. */
+export const rotateClientSecret = closingStatement<{
+  client: ClientId
+  id: string
+  hash: Buffer
+  overlapUntil: Date
+  now: Date
+}>(
+  `ended_secrets as (
     update oauth_client_secret set expires_at = $overlapUntil
     where client = $client and (expires_at is null or expires_at > $overlapUntil)
   ), next_secret as (
     insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
     values ($id, $client, $hash, null, $now)
-  ), touched_client as (update oauth_client set updated_at = $now where document_id = $client)`)
+  ), touched_client as (update oauth_client set updated_at = $now where document_id = $client)`,
+  ({ client }) => invalidationOf(client),
+)
 
-/** Adds a secret to a locked client; those before it are accepted until `overlapUntil`. */
-export function rotateClientSecret(
-  db: Database,
-  input: { client: ClientId; secret: { id: string; hash: Buffer }; overlapUntil: Date; now: Date },
-): Promise<void> {
-  const { client, secret, overlapUntil, now } = input
-  return rotate(db, { ...secret, client, now, overlapUntil }, { invalidations: invalidationOf(client) })
-}
-
-const remove = closingStatement<{ id: ClientId; now: Date }>(`
-  deleted_client as (update oauth_client set deleted_at = $now, updated_at = $now where document_id = $id),
+/** Deletes a locked client with its secrets and grants, whose tokens `end_client` revokes, with the last statement. */
+export const deleteClientRow = closingStatement<{ id: ClientId; now: Date }>(
+  `deleted_client as (update oauth_client set deleted_at = $now, updated_at = $now where document_id = $id),
   deleted_secrets as (delete from oauth_client_secret where client = $id),
   deleted_logo as (delete from oauth_client_logo where client = $id),
   ended_grants as (
-    update oauth_grant set revoked_at = $now, updated_at = $now where client = $id and ${isNull('revoked_at')})`)
-
-/** Deletes a locked client with its secrets and grants, whose tokens `end_client` revokes, with the last statement. */
-export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
-  return remove(db, { id, now }, { invalidations: invalidationOf(id) })
-}
+    update oauth_grant set revoked_at = $now, updated_at = $now where client = $id and ${isNull('revoked_at')})`,
+  ({ id }) => invalidationOf(id),
+)

@@ -1,6 +1,7 @@
 import type { IdMaker } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import { type CallerHoldings, checkHoldsGrants } from '../../identity/access/delegation.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -115,15 +116,8 @@ function givesPower(before: ClientSettings, after: ClientSettings): boolean {
   const isNarrowed = before.scopes.some((name) => !after.scopes.includes(name))
   const isUnbound = before.isDpopBound && !after.isDpopBound
   const isPushFree = before.isParRequired && !after.isParRequired
-  return (
-    before.isFirstParty ||
-    after.isFirstParty ||
-    isMoved ||
-    isNarrowed ||
-    isUnbound ||
-    isPushFree ||
-    isOther(before, after)
-  )
+  const isFirstParty = before.isFirstParty || after.isFirstParty
+  return isFirstParty || isMoved || isNarrowed || isUnbound || isPushFree || isOther(before, after)
 }
 
 /** Whether a change replaces the client's authentication, which allows acting as the client. Pure. */
@@ -134,7 +128,7 @@ function isOther(before: ClientSettings, after: ClientSettings): boolean {
 
 /** The client with this id. Throws 404. */
 export async function loadClient(db: Database, id: string): Promise<ClientRecord> {
-  const client = await findClient(db, id)
+  const client = await findClient(db, { id })
   if (!client) throw notFound('OAuth client')
   return client
 }
@@ -160,7 +154,7 @@ export async function createClient(
     updatedAt: now,
   }
   await insertClient(db, client, made && { id: deps.ids.next<'oauth client secret'>(), hash: made.hash })
-  if (logo) await keepLogo(db, id, logo)
+  if (logo) await keepLogo(db, { client: id, ...logo })
   return { client, secret: made?.secret ?? null }
 }
 
@@ -178,19 +172,19 @@ export async function changeClient(
     caller: CallerHoldings
     now: Date
   },
-): Promise<{ client: ClientRecord; before: ClientRecord; isChanged: boolean }> {
+): Promise<RowChange<ClientRecord>> {
   const { settings, logo, caller, now } = input
   const { client: before } = await lockExisting(db, id, now)
   const isLogoGiven = settings.logoUri !== undefined
   const client = { ...before, ...settings, ...(isLogoGiven && { logoHash: logo?.hash ?? null }) }
   checkSettings(client)
   if (givesPower(before, client)) checkMayTrust(caller, [before, client])
-  if (JSON.stringify(client) === JSON.stringify(before)) return { client: before, before, isChanged: false }
+  if (JSON.stringify(client) === JSON.stringify(before)) return { row: before, before, isChanged: false }
   const changed = { ...client, updatedAt: now }
   await updateClient(db, changed)
-  if (logo) await keepLogo(db, changed.id, logo)
-  else if (isLogoGiven) await removeLogo(db, changed.id)
-  return { client: changed, before, isChanged: true }
+  if (logo) await keepLogo(db, { client: changed.id, ...logo })
+  else if (isLogoGiven) await removeLogo(db, { client: changed.id })
+  return { row: changed, before, isChanged: true }
 }
 
 /**
@@ -216,7 +210,8 @@ export async function rotateSecret(
   const overlapUntil = new Date(now.getTime() + overlapSeconds * 1000)
   await rotateClientSecret(db, {
     client: client.id,
-    secret: { id: deps.ids.next<'oauth client secret'>(), hash },
+    id: deps.ids.next<'oauth client secret'>(),
+    hash,
     overlapUntil,
     now,
   })
@@ -226,8 +221,8 @@ export async function rotateSecret(
 /** Deletes a client with its secrets, its grants, every token and every session of its apps, at once. Throws 404. */
 export async function deleteClient(db: Database, id: string, now: Date): Promise<ClientRecord> {
   const { client } = await lockExisting(db, id, now)
-  await endClientWithNext(db, client.id, now)
-  await deleteClientRow(db, client.id, now)
+  await endClientWithNext(db, { clientId: client.id, now })
+  await deleteClientRow(db, { id: client.id, now })
   return client
 }
 

@@ -1,7 +1,7 @@
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 
 export const listedSecret = defineRecord('oauth_client_secret', [
   'document_id',
@@ -47,35 +47,17 @@ export async function findSecrets(
   }))
 }
 
-/**
- * The deletion locks the row: the second of two concurrent ones finds nothing. A trigger drops the client from caches.
- */
-const deleteValid = statement<ListedSecret, { client: string; secret: string; now: Date }>(`
+/** Deletes a valid secret of a client: the second of two concurrent deletions finds nothing behind the lock. */
+export const removeSecret = rowStatement<ListedSecret, { client: string; secret: string; now: Date }>(`
   delete from oauth_client_secret s
   where s.document_id = $secret and s.client = $client and (s.expires_at is null or s.expires_at > $now)
   returning ${listedSecret.members('s')}`)
 
-/** Deletes a valid secret of a client; undefined when there is none with this id. */
-export async function removeSecret(
-  db: Database,
-  target: { client: string; secret: string; now: Date },
-): Promise<ListedSecret | undefined> {
-  const [row] = await deleteValid(db, target)
-  return row
-}
-
-const touch = changeStatement<{ client: string; hash: Buffer; before: Date; now: Date }>(`
+/** Updates the last use of a secret of a client, unless it was updated after `before`. */
+export const touchSecret = changeStatement<{ client: string; hash: Buffer; before: Date; now: Date }>(`
   update oauth_client_secret set last_used_at = $now where document_id = any(array(
     select s.document_id from oauth_client_secret s
     where s.client = $client and s.secret_hash = $hash and (s.last_used_at is null or s.last_used_at <= $before)))`)
-
-/** Updates the last use of a secret of a client, unless it was updated after `before`. */
-export async function touchSecret(
-  db: Database,
-  use: { client: string; hash: Buffer; before: Date; now: Date },
-): Promise<void> {
-  await touch(db, use)
-}
 
 /** Deletes up to `limit` secrets that expired before `before`. Returns their number. For maintenance. */
 export const deleteExpiredSecrets = deletionOfOld('oauth_client_secret', { key: 'document_id', time: 'expires_at' })

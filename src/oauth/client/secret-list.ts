@@ -12,10 +12,7 @@ const REMEMBERED_LIMIT = 10_000
 /** Notes uses of the secrets of clients. */
 export type NoteSecretUse = (use: { client: string; hash: Buffer; nowMs: number }) => Promise<void>
 
-/**
- * Builds the note of uses: one statement a minute for each secret in use. Only valid secrets come here, so strangers make
- * it write nothing.
- */
+/** Builds the note of uses: a statement a minute for each valid secret in use, none for strangers. */
 export function buildSecretUses(db: Database): NoteSecretUse {
   const notedMs = buildCache<string, number>({ limit: REMEMBERED_LIMIT })
   return async ({ client, hash, nowMs }) => {

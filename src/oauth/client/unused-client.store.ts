@@ -1,8 +1,10 @@
-import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement } from '../../postgres/statement/statement.ts'
+import { sweepStatement } from '../../postgres/retention.ts'
 
-/** A grant in progress locks its client (foreign key), so that a client in use is skipped or waited for. */
-const remove = changeStatement<{ before: Date; limit: number }>(`
+/**
+ * Deletes up to `limit` clients that registered themselves before `before` and never had a grant. Returns their number.
+ * A grant in progress locks its client (foreign key), so that a client in use is skipped or waited for.
+ */
+export const deleteUnusedClients = sweepStatement(`
   with old as materialized (
     select c.document_id from oauth_client c
     where c.registration = 'dynamic' and c.created_at < $before
@@ -12,11 +14,3 @@ const remove = changeStatement<{ before: Date; limit: number }>(`
     delete from oauth_client_secret where client = any(array(select document_id from old))
   )
   delete from oauth_client where document_id = any(array(select document_id from old))`)
-
-/**
- * Deletes up to `limit` clients that registered themselves before `before` and never had a grant. Returns their number.
- * For maintenance.
- */
-export async function deleteUnusedClients(db: Database, before: Date, limit: number): Promise<number> {
-  return remove(db, { before, limit })
-}

@@ -114,10 +114,7 @@ function isNarrowed(before: GrantRecord | undefined, { scopes }: GrantRecord): b
   return before?.scopes.some((name) => !scopes.includes(name)) ?? false
 }
 
-/**
- * Revokes the sessions of the app, which have removed scopes, and removes these from the families of other browsers:
- * their next tokens lack them.
- */
+/** Removes scopes of a grant: ends the sessions of the app, and narrows the families of other browsers. */
 async function narrowGrant(
   { apiResource }: ConsentDeps,
   db: Database,

@@ -5,20 +5,14 @@ import { isNeededAcr, readAskedClaims } from '../claims/asked-claims.ts'
 import type { Interaction } from './interaction.store.ts'
 import { isSignedInSince } from './restart.ts'
 
-/**
- * Whether the user must authenticate again: the request demands it, or another class of sign-in, and the sign-in is
- * older than the request.
- */
+/** Whether the user must authenticate again: by the request, or for another class, if the sign-in is older than it. */
 export function mustSignInAgain(interaction: Interaction, session: SessionRecord): boolean {
   const isAsked = interaction.reasons.some((reason) => reason === 'login_prompt' || reason === 'max_age')
   const isOfOtherClass = !isNeededAcr(interaction.params.claims, session.acr)
   return (isAsked || isOfOtherClass) && !isSignedInSince(interaction, session)
 }
 
-/**
- * Whether the request accepts this user: it may name one by the parameter `claims` or by an ID token hint, whose
- * signature the provider has verified. Pure.
- */
+/** Whether the request accepts this user: the parameter `claims` or a verified ID token hint may name one. Pure. */
 export function isNeededUser({ params }: Interaction, userId: UserId): boolean {
   const hint = params.id_token_hint
   const named = readAskedClaims(params.claims).id_token?.sub?.value

@@ -46,10 +46,7 @@ function readSession({ sessionId }: Caller) {
   throw new Problem('conflict', 'An API key decides nothing: use the session of a user.')
 }
 
-/**
- * Decides at a managed engine, with the token that the sign-in of this session left there; undefined with the embedded
- * engine. Throws 409 for a session without one.
- */
+/** Decides at a managed engine, by the token of this session there. Throws 409 for a session without one. */
 async function decideAtEngine(
   deps: DecisionDeps,
   db: Database,

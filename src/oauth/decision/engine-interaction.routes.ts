@@ -86,7 +86,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         const { texts } = visitor
         if (prepared.decider === null) {
           if (visitor.isRefreshable) return { kind: 'redirect', status: 303, location: buildRefreshUrl(pathOf(id)) }
-          const email = visitor.user ? ((await findActiveUser(db, visitor.user.userId))?.email ?? null) : null
+          const email = visitor.user ? ((await findActiveUser(db, { id: visitor.user.userId }))?.email ?? null) : null
           const wish = { redirectUrl: undefined, next: pathOf(id), texts, isForDecision: true }
           const providers = deps.listProviders(wish)
           return buildPage({ brand: deps.brand, ...buildEngineSignInPage({ texts, providers, email }) })
@@ -104,7 +104,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
             actor: { userId, sessionId, account: null },
           }
         }
-        const email = (await findActiveUser(db, userId))?.email ?? ''
+        const email = (await findActiveUser(db, { id: userId }))?.email ?? ''
         const view = { texts, authorizationId: id, browserId: visitor.browserId, asked, email }
         return buildPage({ brand: deps.brand, ...buildEngineConsentPage(deps, view) })
       },

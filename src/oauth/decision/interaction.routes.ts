@@ -81,7 +81,7 @@ async function continueAs(
 }
 
 async function findClientName(db: Database, { params }: Interaction, texts: Texts): Promise<string> {
-  return (await findClient(db, String(params.client_id)))?.name ?? texts.say('app.unnamed')
+  return (await findClient(db, { id: String(params.client_id) }))?.name ?? texts.say('app.unnamed')
 }
 
 /** The language of an authorization: that requested by its app, else that of the visitor. */
@@ -143,7 +143,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       if (interaction.prompt === 'login' && !mustSignIn && isNeededUser(interaction, user.userId))
         return continueAs(deps, db, { interaction, user, session, visitor })
       const texts = chooseFlowTexts(interaction, visitor)
-      const email = (await findActiveUser(db, user.userId))?.email ?? ''
+      const email = (await findActiveUser(db, { id: user.userId }))?.email ?? ''
       const clientName = await findClientName(db, interaction, texts)
       const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
       const view = { texts, authorizationId: interaction.id, browserId, email, clientName, signInAgain }
@@ -209,7 +209,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       if (!user) return askToSignIn(visitor, pathOf(interaction))
       if (interaction.accountId !== user.userId) return goTo(await findRestartPath(db, interaction, user))
       const clientId = String(interaction.params.client_id)
-      const client = await findClient(db, clientId)
+      const client = await findClient(db, { id: clientId })
       if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')
       const { redirect_uri: redirectUri } = interaction.params
       return buildPage({
@@ -220,9 +220,9 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           browserId,
           client,
           redirectUri: typeof redirectUri === 'string' ? redirectUri : null,
-          email: (await findActiveUser(db, user.userId))?.email ?? '',
+          email: (await findActiveUser(db, { id: user.userId }))?.email ?? '',
           asked: readAskedScopes(interaction),
-          allowed: (await findGrantOf(db, user.userId, clientId))?.scopes,
+          allowed: (await findGrantOf(db, { userId: user.userId, clientId }))?.scopes,
         }),
       })
     },

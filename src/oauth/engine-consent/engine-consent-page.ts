@@ -26,10 +26,7 @@ export interface EngineConsentView {
   email: string
 }
 
-/**
- * The page that asks to sign in with a provider of the engine: it decides on behalf of the user, with the user's own
- * token.
- */
+/** Asks to sign in with a provider of the engine, which takes a decision by the user's own token alone. */
 export function buildEngineSignInPage(view: {
   texts: Texts
   providers: readonly ProviderButton[]

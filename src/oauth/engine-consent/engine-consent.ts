@@ -85,11 +85,11 @@ export function buildEngineConsent(deps: {
     user: EngineUser,
     { authorizationId, now }: { authorizationId: string; now: Date },
   ): Promise<AskedConsent> {
-    for (const clientId of await listOpenRevocations(db, user.userId)) {
+    for (const clientId of await listOpenRevocations(db, { userId: user.userId })) {
       const answer = await ask(() => client.revokeGrant(user.token, clientId))
       // Grants unknown to the engine are ended.
       if (!answer.ok && answer.status !== 404) throw buildUnavailable(answer.code)
-      await noteEndedThere(db, user.userId, clientId)
+      await noteEndedThere(db, { userId: user.userId, clientId })
     }
     const asked = readAsked(checkAnswer(await ask(() => client.readAuthorization(user.token, authorizationId))))
     if (asked.kind === 'covered') await recordCovered(db, user, now)
@@ -151,7 +151,7 @@ export function buildEngineConsent(deps: {
         })
         return { authorizeUrl, clientId, grantId }
       } catch (error) {
-        await releaseDecision(db, authorizationId)
+        await releaseDecision(db, { authorizationId })
         throw error
       }
     },

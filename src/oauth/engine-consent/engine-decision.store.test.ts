@@ -55,14 +55,14 @@ test('an answer is kept for its authorization alone, and is not claimed or relea
   const [{ id }, { id: beside }] = [await claim(), await claim()]
   await keep(id, 'app', at(1))
   const answered = { userId: user, decision: 'approve', authorizeUrl: `sealed ${id}`, clientId: 'app' }
-  await releaseDecision(db, id)
+  await releaseDecision(db, { authorizationId: id })
   expect((await claim({ id, userId: other, staleBefore: at(9) })).claimed).toEqual({ ...answered, isClaimed: false })
   expect((await claim({ id: beside })).claimed).toMatchObject({ authorizeUrl: null, clientId: null })
 })
 
 test('a claim is released alone', async () => {
   const [{ id }, { id: beside }] = [await claim(), await claim()]
-  await releaseDecision(db, id)
+  await releaseDecision(db, { authorizationId: id })
   expect([await exists(id), await exists(beside)]).toEqual([false, true])
 })
 

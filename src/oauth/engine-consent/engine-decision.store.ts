@@ -1,7 +1,6 @@
 import type { UserId } from '../../base/id.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** Decision of a user about an authorization. */
 export type ConsentDecision = 'approve' | 'deny'
@@ -27,16 +26,11 @@ interface DecisionClaim {
   staleBefore: Date
 }
 
-const claim = statement<
-  {
-    user: UserId
-    decision: ConsentDecision
-    authorize_url: string | null
-    client_id: string | null
-    is_claimed: boolean
-  },
-  DecisionClaim
->(`
+/**
+ * Claims an authorization for one call of the engine. Of concurrent calls one gets it. A claim from before
+ * `staleBefore` without a stored answer may be claimed again. Undefined when another call has just claimed it.
+ */
+export const claimDecision = rowStatement<EngineDecision, DecisionClaim>(`
   with claimed as (
     insert into oauth_engine_decision as d (authorization_id, "user", decision, api_scope, claimed_at)
     values ($authorizationId, $userId, $decision, $apiScope, $now)
@@ -46,27 +40,12 @@ const claim = statement<
       where d.authorize_url is null and d.claimed_at <= $staleBefore
     returning "user", decision, authorize_url, client_id, true as is_claimed
   )
-  select * from claimed
+  select "user" as "userId", decision, authorize_url as "authorizeUrl", client_id as "clientId",
+    is_claimed as "isClaimed"
+  from claimed
   union all
   select "user", decision, authorize_url, client_id, false from oauth_engine_decision
   where authorization_id = $authorizationId and not exists (select from claimed)`)
-
-/**
- * Claims an authorization for one call of the engine. Of concurrent calls one gets it. A claim from before
- * `staleBefore` without a stored answer may be claimed again. Undefined when another call has just claimed it.
- */
-export async function claimDecision(db: Database, row: DecisionClaim): Promise<EngineDecision | undefined> {
-  const [kept] = await claim(db, row)
-  return (
-    kept && {
-      userId: kept.user,
-      decision: kept.decision,
-      authorizeUrl: kept.authorize_url,
-      clientId: kept.client_id,
-      isClaimed: kept.is_claimed,
-    }
-  )
-}
 
 /** Stores the answer of the engine. */
 export const keepDecision = statement<
@@ -76,19 +55,12 @@ export const keepDecision = statement<
   update oauth_engine_decision set client_id = $clientId, authorize_url = $authorizeUrl, decided_at = $now
   where authorization_id = $authorizationId`)
 
-const release = statement<never, { authorizationId: string }>(
+/** Releases a claim whose authorization the engine refused. */
+export const releaseDecision = statement<never, { authorizationId: string }>(
   'delete from oauth_engine_decision where authorization_id = $authorizationId and authorize_url is null',
 )
 
-/** Releases a claim whose authorization the engine refused. */
-export async function releaseDecision(db: Database, authorizationId: string): Promise<void> {
-  await release(db, { authorizationId })
-}
-
-/**
- * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook
- * reads its scopes. Returns their number.
- */
+/** Deletes decisions from before `before`, except the last approval of each user and app: the hook reads its scopes. */
 export const deleteOldDecisions = deletionOfOld('oauth_engine_decision', {
   key: 'authorization_id',
   time: 'claimed_at',

@@ -106,10 +106,7 @@ export async function verifyAccessToken(
   return typeof read === 'string' ? { ok: false, reason: read } : { ok: true, token: read, issuer }
 }
 
-/**
- * Whether the signature of a compact JWS is valid under the key by ES256 (RFC 7518 section 3.4), whatever its header
- * names.
- */
+/** Whether a compact JWS is signed by ES256 (RFC 7518 section 3.4) under the key, whatever its header names. */
 function isSigned(token: string, key: KeyObject): boolean {
   const end = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
@@ -189,10 +186,7 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
   }
 }
 
-/**
- * Start of the session of a managed engine's token, in seconds since 1970: its latest sign-in, which the engine writes
- * to `amr`. Undefined if the claims lack it. Pure.
- */
+/** Start of the session of a managed engine's token, in seconds since 1970: its latest sign-in, of `amr`. Pure. */
 export function readBeginning(claims: Readonly<Record<string, unknown>>): number | undefined {
   const amr = readClaim(claims, 'amr')
   const times = (Array.isArray(amr) ? amr.slice(0, AMR_LIMIT) : []).map(

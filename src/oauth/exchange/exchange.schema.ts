@@ -5,10 +5,7 @@ import { ACCESS_TOKEN_TYPE } from './token-exchange-form.ts'
 
 const field = (description: string) => Type.Optional(Type.Unknown({ description }))
 
-/**
- * The body, in JSON or as a form. The schema is open, because a form that breaks a rule is answered by the rules of RFC
- * 8693: the operation checks both.
- */
+/** The body, in JSON or as a form. Open, since a form that breaks a rule is answered by the rules of RFC 8693. */
 export const ExchangeBody = namedObject(
   'ExchangeAccessToken',
   {

@@ -5,7 +5,7 @@ import { buildIdentityRows, madeAfter } from '../../../test/harness/database/ide
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { findSession } from '../../identity/session/session.store.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { deleteEndedGrants, endClientWithNext, endGrantRows, endGrantWithNext } from './exchange.store.ts'
+import { deleteEndedGrants, endClientWithNext, endGrantWithNext, endSessionsOfGrant } from './exchange.store.ts'
 
 const database = await openForFile(createTestDatabase())
 
@@ -41,17 +41,22 @@ test('the sessions of an app end with its client or its grant, and no others do'
     await inTransaction(db, async (tx) => {
       await end(tx)
       // It is sent with the next statement.
-      await findSession(tx, sessions[0]!)
+      await findSession(tx, { id: sessions[0]! })
     })
-    return Promise.all(sessions.map(async (id) => (await findSession(db, id))?.revokedAt?.getTime()))
+    return Promise.all(sessions.map(async (id) => (await findSession(db, { id }))?.revokedAt?.getTime()))
   }
   const [first, second, third] = [madeAfter(1), madeAfter(2), madeAfter(3)]
   const none = undefined
-  expect(await act((tx) => endGrantWithNext(tx, 'a', first))).toEqual([first.getTime(), none, none, none])
-  expect(await act((tx) => endClientWithNext(tx, client, second))).toEqual([
+  expect(await act((tx) => endGrantWithNext(tx, { grantId: 'a', now: first }))).toEqual([
+    first.getTime(),
+    none,
+    none,
+    none,
+  ])
+  expect(await act((tx) => endClientWithNext(tx, { clientId: client, now: second }))).toEqual([
     ...[first.getTime(), second.getTime(), none, none],
   ])
-  expect(await act((tx) => endGrantRows(tx, { grantId: 'c', isFinal: false, now: third }))).toEqual([
+  expect(await act((tx) => endSessionsOfGrant(tx, { grantId: 'c', isFinal: false, now: third }))).toEqual([
     ...[first.getTime(), second.getTime(), third.getTime(), none],
   ])
 })

@@ -19,7 +19,7 @@ const form = (token: string, more: Record<string, string> = {}) =>
 const statusOf = async (jwt: string, from = fixture) => (await from.app.callAs(jwt)('GET', CONTRACT)).status
 const endGrant = (grantId: string) =>
   inTransaction(fixture.app.database.db, (tx) =>
-    endSessionsOfGrant(tx, { grantId, now: new Date(fixture.app.clock.now()) }),
+    endSessionsOfGrant(tx, { grantId, isFinal: true, now: new Date(fixture.app.clock.now()) }),
   )
 
 describe('an exchange', () => {
@@ -245,7 +245,7 @@ describe('the end of a grant', () => {
     await using later = await createExchangeApp()
     const { db, pool } = later.app.database
     const now = new Date(later.app.clock.now())
-    await inTransaction(db, (tx) => endSessionsOfGrant(tx, { grantId: 'forgotten', now }))
+    await inTransaction(db, (tx) => endSessionsOfGrant(tx, { grantId: 'forgotten', isFinal: true, now }))
     const count = async () => (await pool.query('select from oauth_ended_grant')).rows.length
     await later.app.app.maintenance.sweep()
     expect(await count()).toBe(1)

@@ -1,4 +1,4 @@
-import { NIL_ID, type SessionId, type UserId } from '../../base/id.ts'
+import { NIL_ID, type UserId } from '../../base/id.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import {
   type IssuedSession,
@@ -9,8 +9,10 @@ import {
 import type { Database } from '../../postgres/statement/database.ts'
 import { listScopeNames } from '../scope/scope.ts'
 import { type AccessToken, LEEWAY_SECONDS, type TokenRefusal, verifyAccessToken } from './access-token.ts'
-import { type ClaimedToken, claimExchange, endGrantRows } from './exchange.store.ts'
+import { type ClaimedToken, claimExchange } from './exchange.store.ts'
 import type { TokenIssuer } from './token-issuer.ts'
+
+export { endSessionsOfGrant } from './exchange.store.ts'
 
 /** Dependencies of an exchange. */
 export interface ExchangeDeps extends SessionDeps {
@@ -51,10 +53,7 @@ export interface RefusedExchange {
   userId: UserId | null
 }
 
-/**
- * Verifies an access token, and checks its session at a managed engine. Runs outside any transaction. Throws 503
- * `dependency_unavailable` when that engine does not answer.
- */
+/** Verifies an access token, also at a managed engine, outside any transaction. Throws 503 `dependency_unavailable`. */
 export async function presentToken(
   { tokenIssuers }: Pick<ExchangeDeps, 'tokenIssuers'>,
   text: string,
@@ -151,25 +150,4 @@ function limitScope(scope: string, allowed: readonly string[] | null): string {
   return listScopeNames(scope)
     .filter((name) => allowed.includes(name))
     .join(' ')
-}
-
-/**
- * Revokes a grant (docs/contract/oauth-exchange.md#end-of-a-grant), in the caller's transaction: its sessions are
- * revoked in every process, and none of its access tokens opens another one, also not in a concurrent transaction.
- * Returns the sessions revoked by this call.
- */
-export function endSessionsOfGrant(
-  db: Database,
-  {
-    grantId,
-    now,
-    isFinal = true,
-  }: {
-    grantId: string
-    now: Date
-    /** False when only tokens of the grant are revoked, which may still issue others. Default true. */
-    isFinal?: boolean
-  },
-): Promise<SessionId[]> {
-  return endGrantRows(db, { grantId, isFinal, now })
 }

@@ -3,10 +3,7 @@ import type { IssuerKeys } from '../signing-key/issuer-keys.ts'
 /** Answer of an issuer about the user of one of its tokens. */
 export type OnlineAnswer = { isLiving: true } | { isLiving: false; reason: string }
 
-/**
- * An issuer whose access tokens are exchanged (docs/contract/oauth-exchange.md#exchange). The service has one: its own
- * provider, or the managed engine.
- */
+/** An issuer of exchanged tokens (docs/contract/oauth-exchange.md#exchange): the own provider, or the engine. */
 export interface TokenIssuer {
   /** Whether it is the service's own provider. Its subjects are the ids of users; those of another engine are its own. */
   isOwn: boolean
@@ -22,10 +19,7 @@ export interface TokenIssuer {
   /** The claims that name the grant, and the scopes. */
   grantClaim: string
   scopeClaims: readonly string[]
-  /**
-   * Checks the session of a genuine token at the issuer; absent if the database has the session. Rejects when the
-   * issuer does not answer.
-   */
+  /** Checks the session of a token at the issuer, unless the database has it. Rejects without an answer. */
   askOnline?: (token: string) => Promise<OnlineAnswer>
 }
 

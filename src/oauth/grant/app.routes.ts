@@ -86,7 +86,7 @@ export const appRoutes: Routes<AppPageDeps> = [
       ),
     },
     async (_deps: AppPageDeps, { db, params }) => {
-      const logo = await findLogo(db, params.client)
+      const logo = await findLogo(db, params)
       if (!logo) throw notFound('logo')
       return { kind: 'stream', contentType: logo.mediaType, body: Readable.from([logo.body]), headers: LOGO_HEADERS }
     },

@@ -61,7 +61,7 @@ test('the apps of a user are those with a grant that is not revoked, the most re
   await grant('revoked', at(-1), { usedAt: at(-1), revokedAt: NOW })
   await grant('of another', at(-1), { user: users[1], usedAt: at(-1) })
   for (const list of [listApps, listEngineApps]) {
-    const found = await list(db, users[0])
+    const found = await list(db, { userId: users[0] })
     expect(found.map(({ name }) => name)).toEqual(['recent', 'old', 'newest', 'unused'])
     expect(found.map(({ lastUsedAt }) => lastUsedAt)).toEqual([at(-10), at(-1_000), null, null])
     expect(found[0]).toMatchObject({ scopes: ['openid'], since: at(-3_000) })

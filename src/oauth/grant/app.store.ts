@@ -1,5 +1,4 @@
 import type { UserId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { GrantId } from './grant.store.ts'
 
@@ -22,28 +21,20 @@ export interface AppWithAccess {
 const SESSION_USED =
   'select max(s.last_used_at) from session s where s.grant_id = g.document_id::text and s.revoked_at is null'
 
-const selectApps = statement<AppWithAccess, { userId: UserId; limit: number }>(`
+/** The apps with a grant of a user, the most recently used first. */
+export const listApps = statement<AppWithAccess, { userId: UserId }>(`
   select g.document_id as "grantId", g.client as "clientId", c.name, c.publisher, c.logo_hash as "logoHash", g.scopes,
     g.created_at as since,
     greatest((select u.used_at from oauth_grant_use u where u.grant_id = g.document_id), (${SESSION_USED})) as "lastUsedAt"
   from oauth_grant g
     cross join lateral (select * from oauth_client x where x.document_id = g.client offset 0) c
   where g."user" = $userId and g.revoked_at is null
-  order by "lastUsedAt" desc nulls last, g.created_at desc limit $limit`)
+  order by "lastUsedAt" desc nulls last, g.created_at desc limit ${APPS_LIMIT}`)
 
-/** The apps with a grant of a user, the most recently used first. */
-export async function listApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
-  return selectApps(db, { userId, limit: APPS_LIMIT })
-}
-
-const selectEngineApps = statement<AppWithAccess, { userId: UserId; limit: number }>(`
+/** As `listApps`, of the apps of a managed engine. */
+export const listEngineApps = statement<AppWithAccess, { userId: UserId }>(`
   select g.document_id as "grantId", g.client as "clientId", g.client_name as name, null as publisher,
     null as "logoHash", g.scopes, g.created_at as since,
     (${SESSION_USED}) as "lastUsedAt"
   from engine_grant g where g."user" = $userId and g.revoked_at is null
-  order by "lastUsedAt" desc nulls last, g.created_at desc limit $limit`)
-
-/** As `listApps`, of the apps of a managed engine. */
-export async function listEngineApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
-  return selectEngineApps(db, { userId, limit: APPS_LIMIT })
-}
+  order by "lastUsedAt" desc nulls last, g.created_at desc limit ${APPS_LIMIT}`)

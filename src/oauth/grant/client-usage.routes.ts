@@ -33,7 +33,7 @@ export const clientUsageRoutes: Routes<object> = [
       data: named('OauthClientUsages', Type.Array(UsageSchema)),
     },
     async (_deps: object, { db, query }) => ({
-      data: (await readClientUsage(db, query.client)).map(({ client, consents, lastUsedAt }) => ({
+      data: (await readClientUsage(db, { ids: query.client })).map(({ client, consents, lastUsedAt }) => ({
         client,
         consents,
         last_used_at: lastUsedAt?.toISOString() ?? null,

@@ -1,4 +1,3 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { ClientId } from '../client/client.store.ts'
 
@@ -14,8 +13,8 @@ export interface ClientUsage {
   lastUsedAt: Date | null
 }
 
-/** Each client is looked up by its key, and so is what it has: `offset 0` keeps it so. */
-const selectUsage = statement<ClientUsage, { ids: readonly string[] }>(`
+/** The use of these clients, in their order, without deleted ones. `offset 0` looks each up by its key. */
+export const readClientUsage = statement<ClientUsage, { ids: readonly string[] }>(`
   select c.document_id as client, g.consents, greatest(u.used_at, s.used_at) as "lastUsedAt"
   from (select id, min(place) as place from unnest($ids::uuid[]) with ordinality as x (id, place) group by id) x
   cross join lateral (select document_id from oauth_client where document_id = x.id and deleted_at is null offset 0) c
@@ -33,8 +32,3 @@ const selectUsage = statement<ClientUsage, { ids: readonly string[] }>(`
     ) secret
   ) s
   order by x.place`)
-
-/** The use of these clients, in their order. Omits deleted ones. */
-export function readClientUsage(db: Database, clients: readonly string[]): Promise<ClientUsage[]> {
-  return selectUsage(db, { ids: clients })
-}

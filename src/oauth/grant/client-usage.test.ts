@@ -66,8 +66,10 @@ test(`consents are counted up to ${CONSENT_LIMIT}, and the last use is read by i
   await addConsents(client, 3 * CONSENT_LIMIT, { usedAgeMs: 7_200_000 })
   await addConsents(client, 1, { usedAgeMs: 1_000 })
   await pool.query('analyze oauth_grant, oauth_grant_use')
-  expect(await readClientUsage(db, [client])).toEqual([{ client, consents: CONSENT_LIMIT, lastUsedAt: at(1_000) }])
-  const plans = await explainStatements(app.database, (explained) => readClientUsage(explained, [client]))
+  expect(await readClientUsage(db, { ids: [client] })).toEqual([
+    { client, consents: CONSENT_LIMIT, lastUsedAt: at(1_000) },
+  ])
+  const plans = await explainStatements(app.database, (explained) => readClientUsage(explained, { ids: [client] }))
   const nodes = plans.flatMap((plan) => plan.nodes).filter((node) => node['Node Type'].includes('Scan'))
   const countOf = (table: string) =>
     nodes

@@ -32,8 +32,8 @@ const grant = (userId: UserId, clientId: string, scopes: readonly string[], now:
   upsertEngineGrant(db, { id: newId<GrantId>(), userId, clientId, clientName, scopes, now })
 const end = (now: Date) =>
   inTransaction(db, async (tx) => {
-    await endEngineGrantWithNext(tx, { userId: user, clientId: app }, now)
-    await lockEngineGrant(tx, newId())
+    await endEngineGrantWithNext(tx, { userId: user, clientId: app, now })
+    await lockEngineGrant(tx, { id: newId() })
   })
 const record = (scopes: readonly string[], readAt: Date) =>
   recordEngineGrants(db, {
@@ -76,7 +76,7 @@ describe('a grant at a managed engine', () => {
   test('begins anew after its end, also at the engine', async () => {
     const before = await find()
     await end(at(1))
-    await noteEndedThere(db, user, app)
+    await noteEndedThere(db, { userId: user, clientId: app })
     expect(await find()).toBeUndefined()
     const id = await grant(user, app, ['email'], at(2))
     expect(id).not.toBe(before?.id)
@@ -84,37 +84,43 @@ describe('a grant at a managed engine', () => {
     expect(await find()).toEqual(begun)
     // Its next end is to be told to the engine again.
     await end(at(3))
-    expect(await listOpenRevocations(db, user)).toEqual([app])
+    expect(await listOpenRevocations(db, { userId: user })).toEqual([app])
   })
 
   test('ends alone, and is locked until then', async () => {
     const others = await readOthers()
     const { id = '' } = (await find()) ?? {}
-    expect(await inTransaction(db, (tx) => lockEngineGrant(tx, id))).toMatchObject({ id, userId: user, clientId: app })
+    expect(await inTransaction(db, (tx) => lockEngineGrant(tx, { id }))).toMatchObject({
+      id,
+      userId: user,
+      clientId: app,
+    })
     await end(at(1))
-    expect(await inTransaction(db, (tx) => lockEngineGrant(tx, id))).toBeUndefined()
+    expect(await inTransaction(db, (tx) => lockEngineGrant(tx, { id }))).toBeUndefined()
     expect(await readOthers()).toEqual(others)
   })
 
   test('is open at the engine until it ended there, for its user alone', async () => {
-    expect(await listOpenRevocations(db, user)).toEqual([])
+    expect(await listOpenRevocations(db, { userId: user })).toEqual([])
     await end(at(1))
-    expect([await listOpenRevocations(db, user), await listOpenRevocations(db, other)]).toEqual([[app], []])
+    expect([await listOpenRevocations(db, { userId: user }), await listOpenRevocations(db, { userId: other })]).toEqual(
+      [[app], []],
+    )
     for (const [userId, clientId] of [[other, app] as const, [user, otherApp] as const])
-      await noteEndedThere(db, userId, clientId)
-    expect(await listOpenRevocations(db, user)).toEqual([app])
-    await noteEndedThere(db, user, app)
-    expect(await listOpenRevocations(db, user)).toEqual([])
+      await noteEndedThere(db, { userId, clientId })
+    expect(await listOpenRevocations(db, { userId: user })).toEqual([app])
+    await noteEndedThere(db, { userId: user, clientId: app })
+    expect(await listOpenRevocations(db, { userId: user })).toEqual([])
   })
 
   test('that is live is not noted as ended at the engine', async () => {
-    await noteEndedThere(db, user, app)
+    await noteEndedThere(db, { userId: user, clientId: app })
     const { rows } = await database.pool.query('select distinct is_ended_there from engine_grant where "user" = $1', [
       user,
     ])
     expect(rows).toEqual([{ is_ended_there: false }])
     await end(at(1))
-    expect(await listOpenRevocations(db, user)).toEqual([app])
+    expect(await listOpenRevocations(db, { userId: user })).toEqual([app])
   })
 })
 
@@ -140,12 +146,12 @@ describe('a grant in the list of the engine', () => {
     await end(at(10))
     await record(['email'], at(20))
     expect(await find()).toBeUndefined()
-    await noteEndedThere(db, user, app)
+    await noteEndedThere(db, { userId: user, clientId: app })
     await record(['email'], at(10))
     expect(await find()).toBeUndefined()
     await record(['email'], at(11))
     expect(await find()).toMatchObject({ scopes: ['email'], createdAt: at(11), updatedAt: at(11) })
     await end(at(12))
-    expect(await listOpenRevocations(db, user)).toEqual([app])
+    expect(await listOpenRevocations(db, { userId: user })).toEqual([app])
   })
 })

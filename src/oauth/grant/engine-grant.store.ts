@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, selectRecord } from '../../postgres/statement/record.ts'
-import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+import { aheadStatement, rowStatement, soleRowStatement, statement } from '../../postgres/statement/statement.ts'
 import type { ClientId } from '../client/client.store.ts'
-import type { GrantId, GrantRecord, NamedGrant } from './grant.store.ts'
+import type { GrantId, NamedGrant } from './grant.store.ts'
 
 /** A grant at a managed engine, which keeps neither the scopes that were refused nor the URIs of a consent. */
 const engineGrant = defineRecord(
@@ -27,15 +27,10 @@ export function selectEngineGrants(db: Database, owner: UserId | 'all') {
   return owner === 'all' ? live : live.where('g.user', '=', owner)
 }
 
-const lockOne = statement<NamedGrant, { id: string }>(`
+/** Locks a grant at a managed engine that is not revoked, until the transaction ends. */
+export const lockEngineGrant = rowStatement<NamedGrant, { id: string }>(`
   select ${engineGrant.members('g')}, ${NOT_KEPT}
   from engine_grant g where g.document_id = $id and g.revoked_at is null for no key update`)
-
-/** Locks a grant at a managed engine that is not revoked, until the transaction ends. */
-export async function lockEngineGrant(db: Database, id: string): Promise<NamedGrant | undefined> {
-  const [row] = await lockOne(db, { id })
-  return row
-}
 
 /** Grant of a user to an app. */
 interface WrittenGrant {
@@ -47,21 +42,17 @@ interface WrittenGrant {
   now: Date
 }
 
-const upsert = statement<{ document_id: GrantId }, WrittenGrant>(`
-  insert into engine_grant as g (document_id, "user", client, client_name, scopes, created_at, updated_at)
+/** Writes a user's grant to an app: a new one, or the scopes of the existing one. Returns its id. */
+export const upsertEngineGrant = soleRowStatement<{ id: GrantId }, WrittenGrant, GrantId>(
+  `insert into engine_grant as g (document_id, "user", client, client_name, scopes, created_at, updated_at)
   values ($id, $userId, $clientId, $clientName, $scopes, $now, $now)
   on conflict ("user", client) do update set client_name = excluded.client_name, scopes = excluded.scopes,
     document_id = case when g.revoked_at is null then g.document_id else excluded.document_id end,
     created_at = case when g.revoked_at is null then g.created_at else excluded.created_at end,
     updated_at = excluded.updated_at, revoked_at = null, is_ended_there = false
-  returning document_id`)
-
-/** Writes a user's grant to an app: a new one, or the scopes of the existing one. Returns its id. */
-export async function upsertEngineGrant(db: Database, row: WrittenGrant): Promise<GrantId> {
-  const [kept] = await upsert(db, row)
-  if (!kept) throw new Error('a grant was not written')
-  return kept.document_id
-}
+  returning document_id as id`,
+  ({ id }) => id,
+)
 
 /** Grant of a user to an app, as the engine lists it. */
 export interface ListedGrant {
@@ -101,34 +92,19 @@ export async function recordEngineGrants(
   await record(db, { userId, rows: JSON.stringify(rows), readAt })
 }
 
-const endAhead = aheadStatement<{ userId: UserId; clientId: ClientId; now: Date }>(
+/** Revokes a grant with the sessions of its app, in the round trip of the next statement of the transaction. */
+export const endEngineGrantWithNext = aheadStatement<{ userId: UserId; clientId: ClientId; now: Date }>(
   'select from end_engine_grant($userId, $clientId, $now)',
 )
 
-/** Revokes a grant with the sessions of its app, in the round trip of the next statement of the transaction. */
-export function endEngineGrantWithNext(
-  db: Database,
-  grant: Pick<GrantRecord, 'userId' | 'clientId'>,
-  now: Date,
-): Promise<void> {
-  return endAhead(db, { ...grant, now })
-}
-
-const selectOpen = statement<{ client: string }, { userId: UserId }>(
-  'select client from engine_grant where "user" = $userId and revoked_at is not null and not is_ended_there',
-)
-
 /** The apps whose grant of this user is revoked here, and not yet at the engine. */
-export async function listOpenRevocations(db: Database, userId: UserId): Promise<string[]> {
-  return (await selectOpen(db, { userId })).map(({ client }) => client)
-}
-
-const markEnded = statement<never, { userId: UserId; clientId: string }>(
-  `update engine_grant set is_ended_there = true
-   where "user" = $userId and client = $clientId and revoked_at is not null`,
+export const listOpenRevocations = statement<{ client: string }, { userId: UserId }, string>(
+  'select client from engine_grant where "user" = $userId and revoked_at is not null and not is_ended_there',
+  ({ client }) => client,
 )
 
 /** Notes that the engine has ended a revoked grant too. */
-export async function noteEndedThere(db: Database, userId: UserId, clientId: string): Promise<void> {
-  await markEnded(db, { userId, clientId })
-}
+export const noteEndedThere = statement<never, { userId: UserId; clientId: string }>(
+  `update engine_grant set is_ended_there = true
+   where "user" = $userId and client = $clientId and revoked_at is not null`,
+)

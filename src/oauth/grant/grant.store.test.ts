@@ -70,7 +70,7 @@ test('a user has one grant of a client until it is revoked, and another one afte
   ] as [UserId, ClientId][])
     await allow(userId, clientId, ['email'])
   expect(await allow(user, client, ['openid', 'email'], 1)).toBe(first)
-  expect(await findGrantOf(db, user, client)).toMatchObject({
+  expect(await findGrantOf(db, { userId: user, clientId: client })).toMatchObject({
     ...{
       id: first,
       scopes: ['openid', 'email'],
@@ -81,8 +81,8 @@ test('a user has one grant of a client until it is revoked, and another one afte
     },
   })
   await pool.query('update oauth_grant set revoked_at = now() where document_id = $1', [first])
-  expect(await findGrantOf(db, user, client)).toBeUndefined()
-  expect(await findGrantOf(db, other, client)).toMatchObject({ scopes: ['email'] })
+  expect(await findGrantOf(db, { userId: user, clientId: client })).toBeUndefined()
+  expect(await findGrantOf(db, { userId: other, clientId: client })).toMatchObject({ scopes: ['email'] })
   expect(await allow(user, client, ['openid'], 2)).not.toBe(first)
 })
 
@@ -96,7 +96,7 @@ test('a grant is widened by what is new, or begun, and keeps what it had', async
   expect(begun).toMatchObject({ scopes: ['openid'], redirectUris: [], refusedScopes: ['refused-0'] })
   const kept = { ...begun, scopes: ['openid', 'email'], refusedScopes: ['refused-1'], updatedAt: madeAfter(1) }
   expect(await widen(['email', 'openid'], 1)).toEqual(kept)
-  expect(await findGrantOf(db, user, client)).toEqual(kept)
+  expect(await findGrantOf(db, { userId: user, clientId: client })).toEqual(kept)
 })
 
 test('a user revokes its own grant, once, with the sessions of its app, and nothing else', async () => {
@@ -132,7 +132,7 @@ test('a user revokes its own grant, once, with the sessions of its app, and noth
     [null, MADE_AT],
     [null, MADE_AT],
   ])
-  const found = await Promise.all(ids.map((id) => findSession(db, id)))
+  const found = await Promise.all(ids.map((id) => findSession(db, { id })))
   expect(found.map((session) => session?.revokedAt)).toEqual([madeAfter(1), null])
 })
 
@@ -177,7 +177,7 @@ test.each([false, true])(
 
 test('a grant is locked until the transaction ends', async () => {
   const id = await allow(user, client, ['openid'])
-  const lock = (tx: Database) => lockGrant(tx, id)
+  const lock = (tx: Database) => lockGrant(tx, { id })
   expect(await whileHeld(db, lock, () => inTransaction(db, lock))).toMatchObject({ id })
 })
 

@@ -2,8 +2,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { Id, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, isNull, statement } from '../../postgres/statement/statement.ts'
-import type { ClientId } from '../client/client.store.ts'
+import { closingStatement, isNull, rowStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 
 export type GrantId = Id<'oauth grant'>
 
@@ -38,19 +37,15 @@ export function selectGrants(db: Database, owner: UserId | 'all') {
   return all.where('g.revoked_at', 'is', null).where('g.user', '=', owner)
 }
 
-const selectOfClient = statement<GrantRecord, { userId: string; clientId: string }>(
+/** Grant of a user to a client. */
+export const findGrantOf = rowStatement<GrantRecord, { userId: string; clientId: string }>(
   `select ${grant.members('g')} from oauth_grant g where g."user" = $userId and g.client = $clientId and g.revoked_at is null`,
 )
 
-/** Grant of a user to a client. */
-export async function findGrantOf(db: Database, userId: string, clientId: string): Promise<GrantRecord | undefined> {
-  const [row] = await selectOfClient(db, { userId, clientId })
-  return row
-}
-
 type WrittenGrant = Pick<GrantRecord, 'id' | 'userId' | 'clientId' | 'scopes' | 'refusedScopes'> & { now: Date }
 
-const upsert = statement<GrantRecord, WrittenGrant & Pick<GrantRecord, 'redirectUris'>>(`
+/** Writes the grant of a user to a client: a new row, or the existing one, which the caller has locked. */
+export const upsertGrant = soleRowStatement<GrantRecord, WrittenGrant & Pick<GrantRecord, 'redirectUris'>>(`
   insert into oauth_grant as g (document_id, "user", client, scopes, refused_scopes, redirect_uris, created_at, updated_at)
   values ($id, $userId, $clientId, $scopes, $refusedScopes, $redirectUris, $now, $now)
   on conflict ("user", client) where revoked_at is null
@@ -58,7 +53,8 @@ const upsert = statement<GrantRecord, WrittenGrant & Pick<GrantRecord, 'redirect
     redirect_uris = excluded.redirect_uris, updated_at = excluded.updated_at
   returning ${grant.members('g')}`)
 
-const widen = statement<GrantRecord, WrittenGrant>(`
+/** Adds scopes to the current grant of a user to a client, both locked; inserts a new row if missing. */
+export const widenGrant = soleRowStatement<GrantRecord, WrittenGrant>(`
   insert into oauth_grant as g (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
   values ($id, $userId, $clientId, $scopes, $refusedScopes, $now, $now)
   on conflict ("user", client) where revoked_at is null
@@ -66,54 +62,19 @@ const widen = statement<GrantRecord, WrittenGrant>(`
     refused_scopes = excluded.refused_scopes, updated_at = excluded.updated_at
   returning ${grant.members('g')}`)
 
-const lockSilent = statement<{ may_grant: boolean }, { userId: UserId; clientId: ClientId }>(
-  'select lock_silent_grant($userId, $clientId) as may_grant',
-)
+/** Locks user and client of a grant without a question. False for an inactive user, or no first-party client. */
+export const lockSilentGrant = soleRowStatement<
+  { mayGrant: boolean | null },
+  Pick<GrantRecord, 'userId' | 'clientId'>,
+  boolean
+>('select lock_silent_grant($userId, $clientId) as "mayGrant"', ({ mayGrant }) => mayGrant === true)
 
-/**
- * Locks the user and the first-party client of a grant without a question until the transaction ends. False when the
- * user is inactive, or the client is deleted or no longer first-party.
- */
-export async function lockSilentGrant(
-  db: Database,
-  { userId, clientId }: Pick<GrantRecord, 'userId' | 'clientId'>,
-): Promise<boolean> {
-  const [row] = await lockSilent(db, { userId, clientId })
-  return row?.may_grant === true
-}
-
-/** Adds scopes to the current grant of a user to a client, both locked; inserts a new row if missing. */
-export async function widenGrant(db: Database, row: WrittenGrant): Promise<GrantRecord> {
-  const [kept] = await widen(db, row)
-  if (!kept) throw new Error('a grant was not written')
-  return kept
-}
-
-/** Writes the grant of a user to a client: a new row, or the existing one, which the caller has locked. */
-export async function upsertGrant(
-  db: Database,
-  row: WrittenGrant & Pick<GrantRecord, 'redirectUris'>,
-): Promise<GrantRecord> {
-  const [kept] = await upsert(db, row)
-  if (!kept) throw new Error('a grant was not written')
-  return kept
-}
-
-const lockOne = statement<NamedGrant, { id: string }>(`
+/** Locks a grant that is not revoked, until the transaction ends. */
+export const lockGrant = rowStatement<NamedGrant, { id: string }>(`
   select ${grant.members('g')}, c.name as "clientName", c.publisher
   from oauth_grant g join oauth_client c on c.document_id = g.client
   where g.document_id = $id and ${isNull('g.revoked_at')} for no key update of g`)
 
-/** Locks a grant that is not revoked, until the transaction ends. */
-export async function lockGrant(db: Database, id: string): Promise<NamedGrant | undefined> {
-  const [row] = await lockOne(db, { id })
-  return row
-}
-
-const revoke = closingStatement<{ id: GrantId; now: Date }>(`
-  ended_grant as (update oauth_grant set revoked_at = $now, updated_at = $now where document_id = $id)`)
-
 /** Revokes a locked grant, whose codes and tokens `end_grant` revokes, with the last statement of the transaction. */
-export function revokeGrantRow(db: Database, id: GrantId, now: Date): Promise<void> {
-  return revoke(db, { id, now })
-}
+export const revokeGrantRow = closingStatement<{ id: GrantId; now: Date }>(`
+  ended_grant as (update oauth_grant set revoked_at = $now, updated_at = $now where document_id = $id)`)

@@ -21,7 +21,7 @@ export async function loadOwnGrant(
   { id, caller, permission }: { id: string; caller: Caller; permission: string },
 ) {
   const owners = findOwners(caller, permission)
-  const grant = isManaged ? await lockEngineGrant(db, id) : await lockGrant(db, id)
+  const grant = isManaged ? await lockEngineGrant(db, { id }) : await lockGrant(db, { id })
   if (!grant || (owners !== 'all' && grant.userId !== owners)) throw notFound('grant')
   return grant
 }
@@ -39,11 +39,11 @@ type LockedGrant = Awaited<ReturnType<typeof loadOwnGrant>>
 
 async function endGrant({ isManaged }: GrantDeps, db: Database, grant: LockedGrant, now: Date): Promise<LockedGrant> {
   if (isManaged) {
-    await endEngineGrantWithNext(db, grant, now)
+    await endEngineGrantWithNext(db, { ...grant, now })
     return grant
   }
-  await endGrantWithNext(db, grant.id, now)
-  await revokeGrantRow(db, grant.id, now)
+  await endGrantWithNext(db, { grantId: grant.id, now })
+  await revokeGrantRow(db, { id: grant.id, now })
   return grant
 }
 
@@ -53,12 +53,12 @@ export async function revokeUsersGrant(
   db: Database,
   { id, userId, now }: { id: string; userId: UserId; now: Date },
 ): Promise<LockedGrant> {
-  const grant = deps.isManaged ? await lockEngineGrant(db, id) : await lockGrant(db, id)
+  const grant = deps.isManaged ? await lockEngineGrant(db, { id }) : await lockGrant(db, { id })
   if (grant?.userId !== userId) throw notFound('grant')
   return endGrant(deps, db, grant, now)
 }
 
 /** The apps with a grant of a user, the most recently used first. */
 export function listUsersApps({ isManaged }: GrantDeps, db: Database, userId: UserId): Promise<AppWithAccess[]> {
-  return isManaged ? listEngineApps(db, userId) : listApps(db, userId)
+  return (isManaged ? listEngineApps : listApps)(db, { userId })
 }

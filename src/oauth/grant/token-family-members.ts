@@ -12,10 +12,7 @@ export interface GrantMembers {
   rejected: { openid: { scope: string; claims: string[] }; resources: Record<string, string> } | undefined
 }
 
-/**
- * The members of the provider's model for a grant: every scope is one of OpenID Connect and one of the API, and the claims are
- * those that the scopes open. Pure.
- */
+/** The members of the provider's model for a grant: each scope is one of OpenID Connect and one of the API. Pure. */
 export function buildGrantMembers(
   { scopes, refusedScopes }: Pick<GrantRecord, 'scopes' | 'refusedScopes'>,
   apiResource: string,

@@ -12,10 +12,7 @@ export type HookKeys = readonly Buffer[]
 /** The base64 of RFC 4648 section 4, with its padding. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/**
- * The keys of secrets: the bytes of the base64 after `whsec_`, or of a secret without that prefix; other text is its
- * own bytes.
- */
+/** The keys of secrets: the base64 after `whsec_`, or of a secret without that prefix; other text is its own bytes. */
 export function readHookKeys(secrets: readonly string[]): HookKeys {
   return secrets.map((secret) => {
     const text = secret.replace(/^whsec_/, '')

@@ -65,17 +65,10 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
           throw invalidField('user_id', 'subject', 'must be the `sub` of the claims')
         const client = readClient(claims)
         const clientId = client?.id ?? null
-        const { subject, apiScope, isRevoked, isClosed, appsEndedAt } =
-          (await findTokenSubject(db, { engineSubject: body.user_id, clientId })) ?? {}
-        const decision = decideTokenClaims({
-          ...{ subject, client },
-          apiScope: apiScope ?? null,
-          isRevoked: isRevoked ?? false,
-          isClosed: isClosed ?? false,
-          appsEndedAt: appsEndedAt ?? null,
-          beganAtSeconds: readBeginning(claims),
-        })
-        const userId = subject?.userId ?? null
+        const found = await findTokenSubject(db, { engineSubject: body.user_id, clientId })
+        const beganAtSeconds = readBeginning(claims)
+        const decision = decideTokenClaims({ subject: undefined, ...found, client, beganAtSeconds })
+        const userId = found?.subject.userId ?? null
         if (decision.kind === 'refuse')
           return buildRefusal(decision.reason, { userId, sessionId: null, account: null, clientId })
         const own = client ? { ...decision.claims, aud: buildApiAudience(baseUrl()) } : decision.claims

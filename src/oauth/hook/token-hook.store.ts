@@ -1,6 +1,4 @@
-import type { UserId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement } from '../../postgres/statement/statement.ts'
 import type { TokenSubject } from './token-hook.ts'
 
 /** The subject of a token, and the API scopes that it granted the app, which a managed engine does not know. */
@@ -15,22 +13,11 @@ export interface FoundSubject {
   appsEndedAt: Date | null
 }
 
-const select = statement<
-  FoundSubject,
-  { userId: UserId | null; engineSubject: string | null; clientId: string | null }
->(`
+/** The user of a subject at a managed engine, as the subject of a token. Undefined for an unknown one. */
+export const findTokenSubject = rowStatement<FoundSubject, { engineSubject: string; clientId: string | null }>(`
   select json_build_object('userId', u.document_id, 'isActive', u.is_actived and u.deleted_at is null,
       'accountId', first_account_of(u.document_id)) as subject,
     api_scope_of(u.document_id, $clientId) as "apiScope",
     is_engine_grant_revoked(u.document_id, $clientId) as "isRevoked",
     $clientId::text is not null and required_connection_of(u.document_id, u.email) is not null as "isClosed", u.apps_ended_at as "appsEndedAt"
-  from "user" u where u.document_id = coalesce($userId, user_of_subject($engineSubject))`)
-
-/** A user, by its id or by the subject at a managed engine, as the subject of a token. Undefined for an unknown one. */
-export async function findTokenSubject(
-  db: Database,
-  by: ({ userId: UserId } | { engineSubject: string }) & { clientId: string | null },
-): Promise<FoundSubject | undefined> {
-  const [row] = await select(db, { userId: null, engineSubject: null, ...by })
-  return row
-}
+  from "user" u where u.document_id = user_of_subject($engineSubject)`)

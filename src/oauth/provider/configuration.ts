@@ -234,10 +234,7 @@ function buildPolicy(): interactionPolicy.DefaultPolicy {
   return policy
 }
 
-/**
- * Claims that the hook adds to a token (docs/contract/oauth-exchange.md#access-token-hook), for the account of this
- * request.
- */
+/** Claims that the hook adds to a token (docs/contract/oauth-exchange.md#access-token-hook), for this account. */
 function addClaims(
   account: ProviderAccount | undefined,
   token: { accountId?: string; clientId: string; grantId?: string; scopes: Set<string> },

@@ -79,10 +79,7 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   })
 }
 
-/**
- * An authorization request by POST (OpenID Connect Core section 3.1.2.1) continues as the same request by GET: browsers
- * send the cookies of the user only with that.
- */
+/** An authorization request by POST (OpenID Connect Core section 3.1.2.1) continues by GET, with the user's cookies. */
 function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUrl: string): void {
   const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${new URLSearchParams(form.toString())}`
   if (location === undefined || location.length > TARGET_LIMIT) return void refuseForm(response)

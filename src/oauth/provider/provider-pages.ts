@@ -21,7 +21,6 @@ export interface ProviderPages {
 }
 
 interface Shown {
-  texts: Texts
   title: string
   content: Html
   formTargets?: readonly string[]
@@ -40,7 +39,8 @@ function chooseOwnTexts(ctx: KoaContextWithOIDC): Texts {
 /** Builds the pages in the frame of the service (docs/contract/pages.md#frame). None of them needs a script. */
 export function buildProviderPages(brand: Brand): ProviderPages {
   const show = (ctx: KoaContextWithOIDC, build: (texts: Texts) => Shown) => {
-    const built = buildPage({ brand, ...build(chooseOwnTexts(ctx)) })
+    const texts = chooseOwnTexts(ctx)
+    const built = buildPage({ brand, texts, ...build(texts) })
     ctx.type = 'html'
     for (const [name, value] of Object.entries(built.headers ?? {})) ctx.set(name, value)
     ctx.body = built.html
@@ -63,7 +63,6 @@ export function buildProviderPages(brand: Brand): ProviderPages {
 function buildErrorPage(texts: Texts, { error, error_description: text }: ErrorOut): Shown {
   const title = texts.say('refused.title')
   return {
-    texts,
     title,
     content: html`<div class="panel">
 <div class="lead">
@@ -92,7 +91,6 @@ function buildSignOutPage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const state = (ctx.oidc.session as unknown as { state?: { postLogoutRedirectUri?: string } }).state
   const target = state?.postLogoutRedirectUri
   return {
-    texts,
     title: texts.say('sign-out.title'),
     ...(target !== undefined && { formTargets: [findFormTarget(target)] }),
     content: html`<div class="panel">
@@ -112,7 +110,6 @@ function buildSignOutPage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
 /** Shown after a sign-out that returns to no client. */
 function buildSignedOutPage(texts: Texts): Shown {
   return {
-    texts,
     title: texts.say('sign-out.signed-out'),
     content: html`<div class="panel"><div class="lead">
 <h1>${renderText(texts, 'sign-out.done')}</h1>
@@ -135,7 +132,6 @@ function buildCodePage(texts: Texts, ctx: KoaContextWithOIDC, error: unknown): S
   const { name, userCode } = (error ?? {}) as { name?: string; userCode?: string }
   const problem = name === undefined ? undefined : renderText(texts, CODE_ERRORS[name] ?? 'code.failed')
   return {
-    texts,
     title: texts.say(problem === undefined ? 'code.connect' : 'code.title-error'),
     content: html`<div class="panel">
 <div class="lead">
@@ -157,7 +153,6 @@ ${problem !== undefined && html`<div class="notice bad" role="alert"><p>${proble
 function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
-    texts,
     title: texts.say('code.connect'),
     content: html`<div class="panel">
 <div class="lead">
@@ -181,7 +176,6 @@ function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): 
 function buildDevicePage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
-    texts,
     title: texts.say('code.done'),
     content: html`<div class="panel"><div class="lead">
 <h1>${renderText(texts, 'code.done')}</h1>

@@ -38,10 +38,7 @@ export async function finishRequest(deps: RequestEndDeps, ctx: KoaContextWithOID
   if (state?.repeatOf) await answerRepeat(deps, ctx, state.repeatOf)
 }
 
-/**
- * Makes the deferred writes of a request, in one statement before the answer: the spent code or token, the issued
- * tokens, and for a refresh the answer for a repeat.
- */
+/** Makes the deferred writes of a request: the spent code or token, issued tokens, the answer for a repeat. */
 export async function writeAtRequestEnd(
   deps: RequestEndDeps,
   ctx: KoaContextWithOIDC,

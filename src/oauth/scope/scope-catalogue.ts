@@ -8,40 +8,22 @@ export interface Scope {
   isOptional: boolean
 }
 
-function api(name: string, permissions: readonly string[]): Scope {
-  return { name, permissions, isOptional: true }
-}
+const optional = (name: string, permissions: readonly string[] = []): Scope => ({ name, permissions, isOptional: true })
 
 /**
  * Every scope of the service, in the order in which a consent page shows them. A scope contains permissions, not
  * patterns: only a change of this list opens a new route to apps.
  */
 export const SCOPES: readonly Scope[] = [
-  {
-    name: 'openid',
-    permissions: [],
-    isOptional: false,
-  },
-  {
-    name: 'profile',
-    permissions: [],
-    isOptional: true,
-  },
-  {
-    name: 'email',
-    permissions: [],
-    isOptional: true,
-  },
-  {
-    name: 'offline_access',
-    permissions: [],
-    isOptional: true,
-  },
-  api('session:read', ['session:find-one']),
-  api('account:read', ['account:find-all', 'account:find-one']),
-  api('contract:read', ['contract:find-all', 'contract:find-one']),
-  api('contract:write', ['contract:create', 'contract:update', 'contract:delete']),
-  api('webhook:read', [
+  { name: 'openid', permissions: [], isOptional: false },
+  optional('profile'),
+  optional('email'),
+  optional('offline_access'),
+  optional('session:read', ['session:find-one']),
+  optional('account:read', ['account:find-all', 'account:find-one']),
+  optional('contract:read', ['contract:find-all', 'contract:find-one']),
+  optional('contract:write', ['contract:create', 'contract:update', 'contract:delete']),
+  optional('webhook:read', [
     'webhook:find-all',
     'webhook:find-one',
     'webhook-event:find-all',
@@ -50,7 +32,7 @@ export const SCOPES: readonly Scope[] = [
     'webhook-dispatch:find-all',
     'webhook-dispatch:find-one',
   ]),
-  api('webhook:write', [
+  optional('webhook:write', [
     'webhook:create',
     'webhook:update',
     'webhook:active',
@@ -65,14 +47,14 @@ export const SCOPES: readonly Scope[] = [
     'webhook-event:delete',
     'webhook-dispatch:replay',
   ]),
-  api('event:read', [
+  optional('event:read', [
     'event:find-all',
     'event:find-one',
     'event-occurrence:find-all',
     'event-occurrence:find-one',
     'event-occurrence:routing',
   ]),
-  api('event:publish', ['event:publish']),
+  optional('event:publish', ['event:publish']),
 ]
 
 const BY_NAME = new Map(SCOPES.map((scope) => [scope.name, scope]))

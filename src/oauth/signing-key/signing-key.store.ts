@@ -1,4 +1,3 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
@@ -18,71 +17,38 @@ export interface SigningKeyRecord {
   expiresAt: Date | null
 }
 
-const selectLive = statement<SigningKeyRecord, { now: Date }>(`
+/** The keys that have not expired, in the order in which they become active. */
+export const listSigningKeys = statement<SigningKeyRecord, { now: Date }>(`
   select kid, alg, private_key as "privateKey", active_at as "activeAt", expires_at as "expiresAt" from oauth_signing_key
   where expires_at is null or expires_at > $now order by active_at, kid`)
-
-/** The keys that have not expired, in the order in which they become active. */
-export async function listSigningKeys(db: Database, now: Date): Promise<SigningKeyRecord[]> {
-  return selectLive(db, { now })
-}
 
 /** Serializes transactions that create keys. */
 export const lockSigningKeys = statement<object>(
   `select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`,
 )
 
-const insert = statement<object, Omit<SigningKeyRecord, 'expiresAt'> & { now: Date }>(`
+/** Inserts a key. */
+export const insertSigningKey = statement<object, Omit<SigningKeyRecord, 'expiresAt'> & { now: Date }>(`
   insert into oauth_signing_key (kid, alg, private_key, active_at, created_at)
   values ($kid, $alg, $privateKey, $activeAt, $now)`)
 
-/** Inserts a key. */
-export async function insertSigningKey(
-  db: Database,
-  key: Omit<SigningKeyRecord, 'expiresAt'>,
-  now: Date,
-): Promise<void> {
-  await insert(db, { ...key, now })
-}
-
-const expire = statement<object, { kids: readonly string[]; expiresAt: Date }>(
+/** Sets the end of the publication of keys. */
+export const expireSigningKeys = statement<object, { kids: readonly string[]; expiresAt: Date }>(
   `update oauth_signing_key set expires_at = $expiresAt
    where kid = any($kids) and (expires_at is null or expires_at > $expiresAt)`,
 )
 
-/** Sets the end of the publication of keys. */
-export async function expireSigningKeys(db: Database, kids: readonly string[], expiresAt: Date): Promise<void> {
-  await expire(db, { kids, expiresAt })
-}
-
-const deleteOld = changeStatement<{ before: Date }>('delete from oauth_signing_key where expires_at < $before')
-
 /** Deletes keys that expired before `before`. Returns their number. */
-export async function deleteExpiredSigningKeys(db: Database, before: Date): Promise<number> {
-  return deleteOld(db, { before })
-}
-
-const selectStale = statement<{ kid: string; private_key: string }, { prefix: string }>(
-  'select kid, private_key from oauth_signing_key where not starts_with(private_key, $prefix)',
+export const deleteExpiredSigningKeys = changeStatement<{ before: Date }>(
+  'delete from oauth_signing_key where expires_at < $before',
 )
 
 /** The keys that an older secret than the first encrypted. */
-export async function listStaleSigningKeys(
-  db: Database,
-  prefix: string,
-): Promise<{ kid: string; privateKey: string }[]> {
-  return (await selectStale(db, { prefix })).map((row) => ({ kid: row.kid, privateKey: row.private_key }))
-}
-
-const replace = changeStatement<{ kid: string; from: string; to: string }>(
-  'update oauth_signing_key set private_key = $to where kid = $kid and private_key = $from',
+export const listStaleSigningKeys = statement<Pick<SigningKeyRecord, 'kid' | 'privateKey'>, { prefix: string }>(
+  'select kid, private_key as "privateKey" from oauth_signing_key where not starts_with(private_key, $prefix)',
 )
 
-/** Replaces the ciphertext of a key, unless another process has replaced it. */
-export async function replaceSigningKey(
-  db: Database,
-  kid: string,
-  { from, to }: { from: string; to: string },
-): Promise<boolean> {
-  return (await replace(db, { kid, from, to })) > 0
-}
+/** Replaces the ciphertext of a key. Returns 1, or 0 when another process has replaced it. */
+export const replaceSigningKey = changeStatement<{ kid: string; from: string; to: string }>(
+  'update oauth_signing_key set private_key = $to where kid = $kid and private_key = $from',
+)

@@ -23,10 +23,7 @@ export const KEY_USE_MS = 90 * DAY_MS
 /** Publication of a key before it signs by schedule, in which clients and processes read it. */
 export const KEY_LEAD_MS = DAY_MS
 
-/**
- * Publication before signing by the command: longer than a process caches its keys (`KEYS_HELD_MS`) and clients the key
- * set.
- */
+/** Publication before signing by the command: longer than processes (`KEYS_CACHE_MS`) and clients cache the keys. */
 export const COMMAND_LEAD_MS = 600_000
 
 /** Publication of a key after its last signature, since ID tokens serve as hints at sign-out. */
@@ -90,10 +87,7 @@ function findNewest<Key extends Pick<SigningKeyRecord, 'alg' | 'activeAt'>>(
   return keys.filter((key) => key.alg === alg).sort((a, b) => b.activeAt.getTime() - a.activeAt.getTime())[0]
 }
 
-/**
- * The keys in the order in which the provider selects them: for each algorithm the signing one first, then the
- * published ones. Pure.
- */
+/** The keys in the order in which the provider selects them: for each algorithm the signing one first. Pure. */
 export function orderKeys<Key extends Pick<SigningKeyRecord, 'alg' | 'activeAt'>>(
   keys: readonly Key[],
   now: Date,
@@ -117,9 +111,9 @@ async function createKeys(
   for (const { alg, activeAt } of input.planned) {
     const jwk = await generateJwk(alg)
     const replaced = input.keys.filter((key) => key.alg === alg).map(({ kid }) => kid)
-    await expireSigningKeys(tx, replaced, new Date(activeAt.getTime() + KEY_KEPT_MS))
+    await expireSigningKeys(tx, { kids: replaced, expiresAt: new Date(activeAt.getTime() + KEY_KEPT_MS) })
     const privateKey = keyring.seal(JSON.stringify(jwk), contextOf(jwk.kid))
-    await insertSigningKey(tx, { kid: jwk.kid, alg, privateKey, activeAt }, input.now)
+    await insertSigningKey(tx, { kid: jwk.kid, alg, privateKey, activeAt, now: input.now })
     made.push(jwk.kid)
   }
   return made
@@ -127,15 +121,15 @@ async function createKeys(
 
 /** Creates the successors of keys by the schedule; none while no client has used the provider. Returns their number. */
 export async function succeedSigningKeys(keyring: Keyring, db: Database, now: Date): Promise<number> {
-  return (await listSigningKeys(db, now)).length === 0 ? 0 : keepSigningKeys(keyring, db, now)
+  return (await listSigningKeys(db, { now })).length === 0 ? 0 : keepSigningKeys(keyring, db, now)
 }
 
 /** Creates the keys due by the schedule. Returns their number. Safe in several processes at once. */
 export async function keepSigningKeys(keyring: Keyring, db: Database, now: Date): Promise<number> {
-  if (planScheduledKeys(await listSigningKeys(db, now), now).length === 0) return 0
+  if (planScheduledKeys(await listSigningKeys(db, { now }), now).length === 0) return 0
   return inTransaction(db, async (tx) => {
     await lockSigningKeys(tx)
-    const keys = await listSigningKeys(tx, now)
+    const keys = await listSigningKeys(tx, { now })
     return (await createKeys(keyring, tx, { planned: planScheduledKeys(keys, now), keys, now })).length
   })
 }
@@ -155,15 +149,10 @@ export async function rotateSigningKeys(
 ): Promise<string[]> {
   return inTransaction(db, async (tx) => {
     await lockSigningKeys(tx)
-    const keys = await listSigningKeys(tx, now)
+    const keys = await listSigningKeys(tx, { now })
     const activeAt = isUrgent ? now : new Date(now.getTime() + COMMAND_LEAD_MS)
     const planned = SIGNING_ALGORITHMS.map((alg) => ({ alg, activeAt }))
-    if (isUrgent)
-      await expireSigningKeys(
-        tx,
-        keys.map(({ kid }) => kid),
-        now,
-      )
+    if (isUrgent) await expireSigningKeys(tx, { kids: keys.map(({ kid }) => kid), expiresAt: now })
     const kids = await createKeys(keyring, tx, { planned, keys: isUrgent ? [] : keys, now })
     await onMade?.(tx, kids)
     return kids
@@ -172,18 +161,17 @@ export async function rotateSigningKeys(
 
 /** The keys that are published now, decrypted, in the order of `orderKeys`. */
 export async function loadSigningKeys(keyring: Keyring, db: Database, now: Date): Promise<SigningJwk[]> {
-  const keys = await listSigningKeys(db, now)
+  const keys = await listSigningKeys(db, { now })
   return orderKeys(keys, now).map(({ kid, privateKey }) => JSON.parse(keyring.open(privateKey, contextOf(kid))))
 }
 
 /** Encrypts keys of older secrets under the first secret. Returns their number. */
 export async function reencryptSigningKeys(keyring: Keyring, db: Database): Promise<number> {
   let count = 0
-  for (const { kid, privateKey } of await listStaleSigningKeys(db, keyring.currentPrefix)) {
+  for (const { kid, privateKey } of await listStaleSigningKeys(db, { prefix: keyring.currentPrefix })) {
     const plain = openIfReadable(keyring, privateKey, kid)
     if (plain === undefined) continue
-    const isReplaced = await replaceSigningKey(db, kid, { from: privateKey, to: keyring.seal(plain, contextOf(kid)) })
-    if (isReplaced) count += 1
+    count += await replaceSigningKey(db, { kid, from: privateKey, to: keyring.seal(plain, contextOf(kid)) })
   }
   return count
 }

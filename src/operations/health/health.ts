@@ -21,7 +21,6 @@ export interface ComponentHealth {
   details: object
 }
 
-/** Dependencies of the health routes. */
 export interface HealthDeps {
   readWebhookOutHealth: () => Promise<ComponentHealth>
   readRealtimeHealth: () => Promise<RealtimeHealth>

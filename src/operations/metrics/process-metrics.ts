@@ -14,7 +14,6 @@ export interface ProcessMetricsDeps {
   logCounts?: (() => { dropped: number; summed: number }) | undefined
 }
 
-/** Builds these metrics. */
 export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, metrics: Instruments): ProcessMetrics {
   metrics.gauge(
     'clock_skew_seconds',
@@ -33,7 +32,6 @@ export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, met
     ['reason'],
     (counter) => {
       const { dropped, summed } = logCounts?.() ?? { dropped: 0, summed: 0 }
-      counter.reset()
       counter.inc({ reason: 'dropped' }, dropped)
       counter.inc({ reason: 'summed' }, summed)
     },

@@ -126,7 +126,6 @@ function addBusMetrics(metrics: Instruments, read: () => BusFacts | undefined): 
     ['path'],
     (counter) => {
       const { bus = 0, database = 0 } = read() ?? {}
-      counter.reset()
       counter.inc({ path: 'bus' }, bus)
       counter.inc({ path: 'database' }, database)
     },
@@ -135,18 +134,9 @@ function addBusMetrics(metrics: Instruments, read: () => BusFacts | undefined): 
     'realtime_bus_repeats_total',
     'Repetitions that this process asked others for, because the bus lost messages.',
     [],
-    (counter) => {
-      counter.reset()
-      counter.inc(read()?.repeats ?? 0)
-    },
+    (counter) => counter.inc(read()?.repeats ?? 0),
   )
-  metrics.counter(
-    'realtime_bus_lost_total',
-    'Messages of other processes that could not be repeated.',
-    [],
-    (counter) => {
-      counter.reset()
-      counter.inc(read()?.losses ?? 0)
-    },
+  metrics.counter('realtime_bus_lost_total', 'Messages of other processes that could not be repeated.', [], (counter) =>
+    counter.inc(read()?.losses ?? 0),
   )
 }

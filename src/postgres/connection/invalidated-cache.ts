@@ -30,7 +30,6 @@ export interface InvalidatedCache<Value> {
   invalidate(change: Invalidation): void
 }
 
-/** Options of a cache. */
 export interface InvalidatedCacheOptions<Value> {
   limit: number
   /** Called at each use. */

@@ -64,7 +64,6 @@ export async function readMigrations(directory: string = MIGRATIONS_DIRECTORY): 
   )
 }
 
-/** Options of a migration. */
 export interface MigrateOptions {
   migrations?: Migration[]
   /** Stops after that migration (tests of old schemas). */

@@ -35,6 +35,19 @@ export function rowStatement<Row, Params extends object | undefined = undefined,
   return async (db, ...given) => (await find(db, ...given))[0]
 }
 
+/** As `rowStatement`, for a statement that always returns a row. Rejects without one. */
+export function soleRowStatement<Row, Params extends object | undefined = undefined, Result = Row>(
+  text: string,
+  read?: (row: Row) => Result,
+): (db: Database, ...given: Given<Params>) => Promise<Result> {
+  const find = statement<Row, Params, Result>(text, read)
+  return async (db, ...given) => {
+    const rows = await find(db, ...given)
+    if (rows.length === 0) throw new Error(`a statement that always returns a row returned none: ${text.trim()}`)
+    return rows[0] as Result
+  }
+}
+
 /** A write without a result. Returns the number of inserted, updated or deleted rows. */
 export function changeStatement<Params extends object | undefined = undefined>(
   text: string,

@@ -22,10 +22,7 @@ export interface DeliveryAttemptDeps extends SignedPostDeps {
   scim: PushDeps
 }
 
-/**
- * Makes one attempt of a claimed delivery and returns its result. Rejects with an `OwnFault` where this process could
- * not make it. `signal` interrupts it.
- */
+/** Makes one attempt of a claimed delivery. Rejects with an `OwnFault` where this process could not make it. */
 export async function attemptDelivery(
   deps: DeliveryAttemptDeps,
   claimed: ClaimedDelivery,

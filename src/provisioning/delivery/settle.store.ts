@@ -17,12 +17,12 @@ export interface HeldClaim extends Claim {
 
 /** Locked in the order of targets and users, like every lock on several streams. */
 const lock = statement<
-  { claimed: string; fence: number; is_deleted: boolean; keeps_schedule: boolean },
+  HeldClaim,
   { claims: readonly string[]; fences: readonly number[]; targets: readonly TargetId[]; users: readonly UserId[] }
 >(`
-  select s.claimed, s.fence,
-    (select d.keeps_schedule from provisioning_delivery d where d.document_id = s.claimed) as keeps_schedule,
-    (select t.deleted_at is not null from provisioning_target t where t.document_id = s.target) as is_deleted
+  select s.claimed as id, s.fence,
+    (select d.keeps_schedule from provisioning_delivery d where d.document_id = s.claimed) as "keepsSchedule",
+    (select t.deleted_at is not null from provisioning_target t where t.document_id = s.target) as "isTargetDeleted"
   from (
     select * from unnest($claims::uuid[], $fences::int[], $targets::uuid[], $users::uuid[])
       as x (claimed, fence, target, user_id)
@@ -39,18 +39,12 @@ export async function lockHeldClaims(
   claims: readonly (Claim & { target: TargetId; user: UserId })[],
 ): Promise<HeldClaim[]> {
   const column = <Value>(pick: (claim: Claim & { target: TargetId; user: UserId }) => Value) => claims.map(pick)
-  const rows = await lock(db, {
+  return lock(db, {
     claims: column((row) => row.id),
     fences: column((row) => row.fence),
     targets: column((row) => row.target),
     users: column((row) => row.user),
   })
-  return rows.map((row) => ({
-    id: row.claimed,
-    fence: row.fence,
-    isTargetDeleted: row.is_deleted,
-    keepsSchedule: row.keeps_schedule,
-  }))
 }
 
 /** Changes by an attempt, and its entry of the attempt log. */

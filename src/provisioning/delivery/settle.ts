@@ -53,10 +53,7 @@ export interface SettleDeliveryDeps {
   onRecording?: () => void
 }
 
-/**
- * Records ended attempts: the ledger rows, the attempt log, the streams and the totals, and an event for each dead letter,
- * in one transaction.
- */
+/** Records ended attempts, with an event for each dead letter, in one transaction. */
 export async function settleEndedDeliveries(
   deps: SettleDeliveryDeps,
   db: Database,
@@ -98,10 +95,7 @@ const INCIDENTS = [
   { incident: 'provisioning-refused', status: 'failed', what: 'was refused by', how: ', and is not sent again' },
 ] as const
 
-/**
- * Records the events of dead letters, the incidents of failed ends, and the ends of incidents of targets that accept
- * again.
- */
+/** Records the events of dead letters, and the incidents that begin and end. */
 async function report(
   deps: SettleDeliveryDeps,
   tx: Database,
@@ -127,27 +121,10 @@ async function report(
 }
 
 function toChange({ attempt, decision }: RecordedDelivery): DeliveryChange {
-  const { result } = attempt
-  return {
-    id: attempt.id,
-    target: attempt.target,
-    generation: attempt.generation,
-    user: attempt.user,
-    status: decision.status,
-    nextAttemptAt: decision.nextAttemptAt,
-    statusCode: 'statusCode' in result ? result.statusCode : null,
-    errorClass: decision.lastError,
-    durationMs: attempt.durationMs,
-    endedAt: attempt.endedAt,
-    attempt: attempt.attempt,
-    trigger: attempt.trigger,
-    worker: attempt.workerId,
-    startedAt: attempt.startedAt,
-    responseExcerpt: attempt.responseExcerpt,
-    responseHeaders: attempt.responseHeaders,
-    timings: attempt.timings,
-    remoteId: attempt.remoteId,
-  }
+  const { result, workerId: worker, remoteId } = attempt
+  const { status, nextAttemptAt, lastError: errorClass } = decision
+  const statusCode = 'statusCode' in result ? result.statusCode : null
+  return { ...attempt, worker, remoteId, status, nextAttemptAt, statusCode, errorClass }
 }
 
 function draftDeadLetter({ attempt, decision }: RecordedDelivery): EventDraft[] {

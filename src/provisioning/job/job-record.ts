@@ -2,10 +2,7 @@ import type { Id } from '../../base/id.ts'
 
 export type JobId = Id<'provisioning job'>
 
-/**
- * `sync` sends every user; `reconcile` those whose state the target has not accepted; `redrive` replays the latest delivery of
- * those whose it failed.
- */
+/** `reconcile`: users whose state the target has not accepted. `redrive`: those whose latest delivery failed. */
 export type JobKind = 'sync' | 'reconcile' | 'redrive'
 
 /** A user in a job. */

@@ -18,9 +18,7 @@ import {
 import { decideSync } from './job.ts'
 import type { JobId } from './job-record.ts'
 
-/**
- * Number of users in one transaction: few, so that pause and cancel take effect at once and no user is locked for long.
- */
+/** Users in one transaction: few, so that pause and cancel take effect at once and no user is locked for long. */
 export const JOB_BATCH_SIZE = 200
 
 /** Maximum number of open deliveries of one job, so that a job does not delay changes of users. */
@@ -51,7 +49,7 @@ export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
         ...provisioningJobs,
         listRunning: async (running, after) => (isEnabled ? await provisioningJobs.listRunning(running, after) : []),
       },
-      claim: claimJob,
+      claim: (tx, id) => claimJob(tx, { id }),
       step: queueNext,
       describe: describeJob,
     },
@@ -64,10 +62,7 @@ interface Batch {
   queued: number
 }
 
-/**
- * Processes the next users of a job, and queues the deliveries of its kind. Undefined while it must wait, or has too
- * many open ones.
- */
+/** Processes the next users of a job. Undefined while it must wait, or has too many open deliveries. */
 async function queueNext(
   tx: Database,
   claimed: ClaimedJob,
@@ -103,13 +98,8 @@ async function syncNext(
     const type = decideSync(kind, user)
     return type ? [{ id: user.id, type }] : []
   })
-  const queued = await queueUsers(tx, {
-    target,
-    users: changes.map((change) => change.id),
-    types: changes.map((change) => change.type),
-    now,
-    job: id,
-  })
+  const [queuedUsers, types] = [changes.map((change) => change.id), changes.map((change) => change.type)]
+  const queued = changes.length > 0 ? await queueUsers(tx, { target, users: queuedUsers, types, now, job: id }) : 0
   return { users: users.map((user) => user.id), queued }
 }
 
@@ -121,7 +111,7 @@ async function redriveNext(
 ): Promise<Batch> {
   const streams = await lockNextStreams(tx, { target, after: lastUser, limit })
   const deliveries = streams.flatMap(({ failedDelivery }) => failedDelivery ?? [])
-  const queued = await replayFailed(tx, { target, deliveries, now, job: id })
+  const queued = deliveries.length > 0 ? await replayFailed(tx, { target, deliveries, now, job: id }) : 0
   return { users: streams.map(({ user }) => user), queued }
 }
 

@@ -2,7 +2,7 @@ import type { JobMove } from '../../delivery/job/job-state.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList, defineRead } from '../../http/route/row-route.ts'
+import { defineRead, defineRow } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { loadTarget } from '../target/target.ts'
 import { JobRow, JobWithOutcomes, toOutcomesRow } from './job.schema.ts'
@@ -17,7 +17,12 @@ const JOB_FIELDS = rowFields({
   created_by: { type: 'uuid' },
 })
 
-const OF_JOB = { resource: 'provisioning-job', accountScope: 'none' } as const
+const OF_JOB = { resource: 'provisioning-job', path: '/api/v3/provisioning/job/{id}', accountScope: 'none' } as const
+
+const job = defineRow(
+  { ...OF_JOB, params: IdParams, data: JobRow },
+  { noun: 'Job', load: ({ db, params }) => loadJob(db, params.id), toRow: toJobRow },
+)
 
 /** The kinds of jobs differ only in their texts. */
 function defineStart(kind: JobKind, words: { summary: string; description: string }) {
@@ -51,23 +56,9 @@ function defineStart(kind: JobKind, words: { summary: string; description: strin
 /** The three moves differ only in their texts. */
 function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
   const { message, ...declared } = words
-  return defineRoute(
-    {
-      ...OF_JOB,
-      ...declared,
-      method: 'POST',
-      path: `/api/v3/provisioning/job/{id}/${move}`,
-      action: move,
-      params: IdParams,
-      data: JobRow,
-    },
-    {
-      row: { find: (_deps: JobDeps, { db, params }) => loadJob(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, now }) => {
-        const job = await changeJob(db, params.id, { move, now })
-        return { data: toJobRow(job), message, changed: [{ id: job.id, account: null }] }
-      },
-    },
+  return job.change(
+    { ...declared, method: 'POST', path: `${OF_JOB.path}/${move}`, action: move },
+    async (_deps: JobDeps, { db, params, now }) => ({ row: await changeJob(db, params.id, { move, now }), message }),
   )
 }
 
@@ -87,24 +78,13 @@ export const jobRoutes: Routes<JobDeps> = [
     description:
       'Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, at the pace of the target. A delivery that a later one of the same user supersedes is skipped.',
   }),
-  defineList(
-    {
-      ...OF_JOB,
-      path: '/api/v3/provisioning/job',
-      summary: 'List provisioning jobs',
-      data: JobRow,
-      list: JOB_FIELDS,
-    },
-    {
-      rows: ({ db }) => buildWholeList(selectJobs(db)),
-      toRow: toJobRow,
-      message: 'Provisioning jobs.',
-    },
+  job.list(
+    { summary: 'List provisioning jobs', list: JOB_FIELDS },
+    { rows: ({ db }) => buildWholeList(selectJobs(db)), message: 'Provisioning jobs.' },
   ),
   defineRead(
     {
       ...OF_JOB,
-      path: '/api/v3/provisioning/job/{id}',
       summary: 'Read one provisioning job with its progress',
       params: IdParams,
       data: JobWithOutcomes,

@@ -1,9 +1,10 @@
 import type { UserId } from '../../base/id.ts'
 import { buildJobTable } from '../../delivery/job/job-table.ts'
 import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
+import { sweepStatement } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { rowStatement, soleRowStatement, statement } from '../../postgres/statement/statement.ts'
 import type { DeliveryId } from '../claim/claimed-delivery.ts'
 import type { TargetId } from '../target/target.store.ts'
 import { JobRow } from './job.schema.ts'
@@ -19,8 +20,14 @@ export function selectJobs(db: Database) {
   return selectRecord(db.selectFrom('provisioning_job'), job)
 }
 
-/** The target is locked, so that jobs of one target are serialized and none starts during its deletion. */
-const insert = statement<JobRecord, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
+/**
+ * Inserts a running job. Undefined when its target is not active, or has a job that has not ended. The target is locked, so
+ * that jobs of one target are serialized and none starts during its deletion.
+ */
+export const insertJob = rowStatement<
+  JobRecord,
+  { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }
+>(`
   with t as materialized (
     select document_id from provisioning_target where document_id = $target and is_actived and deleted_at is null
     for no key update
@@ -31,15 +38,6 @@ const insert = statement<JobRecord, { id: JobId; target: string; kind: JobKind; 
     $by, $now, $now from t
   on conflict (target) where status in ('running', 'paused', 'failed') do nothing
   returning ${job.members()}`)
-
-/** Inserts a running job. Undefined when its target is not active, or has a job that has not ended. */
-export async function insertJob(
-  db: Database,
-  row: { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date },
-): Promise<JobRecord | undefined> {
-  const [inserted] = await insert(db, row)
-  return inserted
-}
 
 /** Changes of the counts of a job by a step. */
 export type SyncProgress = Partial<Pick<JobRecord, 'total' | 'processed' | 'queued'>> & { lastUser?: UserId }
@@ -56,26 +54,22 @@ export const provisioningJobs = buildJobTable<JobId, JobRecord, SyncProgress>({
   },
 })
 
-const selectWithOutcomes = statement<JobRecord & { outcomes: Record<string, number> | null }, { id: string }>(`
-  select ${job.members()}, (
+/** The job with this id, and the numbers of its stored deliveries by status; `waiting` are the open ones. */
+export const findJobWithOutcomes = rowStatement<
+  JobRecord & { outcomes: Record<string, number> | null },
+  { id: string },
+  { job: JobRecord; outcomes: Record<string, number> }
+>(
+  `select ${job.members()}, (
     select json_object_agg(o.status, o.deliveries) from (
       select case when d.status in ('pending', 'retrying') then 'waiting' else d.status end as status,
         count(*) as deliveries
       from provisioning_delivery d where d.job = j.document_id group by 1
     ) o
   ) as outcomes
-  from provisioning_job j where document_id = $id`)
-
-/** The job with this id, and the numbers of its stored deliveries by status; `waiting` are the open ones. */
-export async function findJobWithOutcomes(
-  db: Database,
-  id: string,
-): Promise<{ job: JobRecord; outcomes: Record<string, number> } | undefined> {
-  const [row] = await selectWithOutcomes(db, { id })
-  if (!row) return undefined
-  const { outcomes, ...found } = row
-  return { job: found, outcomes: outcomes ?? {} }
-}
+  from provisioning_job j where document_id = $id`,
+  ({ outcomes, ...job }) => ({ job, outcomes: outcomes ?? {} }),
+)
 
 /** A running job, locked, with the facts that limit its next step. */
 export interface ClaimedJob {
@@ -100,25 +94,21 @@ const IS_HELD = `
       and own.locktype = 'transactionid' and own.mode = 'ExclusiveLock' and own.granted
       and age(own.transactionid) > age(j.begun_by::xid))`
 
-const claim = statement<JobRecord & Omit<ClaimedJob, 'job'>, { id: JobId }>(`
-  with j as materialized (
+/** Locks a running job until the transaction ends; undefined when it is no longer running, or another worker has it. */
+export const claimJob = rowStatement<JobRecord & Omit<ClaimedJob, 'job'>, { id: JobId }, ClaimedJob>(
+  `with j as materialized (
     select * from provisioning_job where document_id = $id and status = 'running' for update skip locked
   )
   select ${job.members('j')}, j.last_user as "lastUser",
     t.is_actived and t.deleted_at is null and not (${IS_HELD}) as "mayRun",
     (select count(*)::int from provisioning_delivery d where d.job = j.document_id and d.status in ('pending', 'retrying'))
       as open
-  from j cross join lateral (select * from provisioning_target t where t.document_id = j.target) t`)
+  from j cross join lateral (select * from provisioning_target t where t.document_id = j.target) t`,
+  ({ lastUser, mayRun, open, ...job }) => ({ job, lastUser, mayRun, open }),
+)
 
-/** Locks a running job until the transaction ends; undefined when it is no longer running, or another worker has it. */
-export async function claimJob(db: Database, id: JobId): Promise<ClaimedJob | undefined> {
-  const [row] = await claim(db, { id })
-  if (!row) return undefined
-  const { lastUser, mayRun, open, ...claimed } = row
-  return { job: claimed, lastUser, mayRun, open }
-}
-
-const selectUsers = statement<
+/** The next users of a job by their ids, locked, so that the queued state of each is current when it is written. */
+export const lockNextUsers = statement<
   UserAtTarget & { id: UserId },
   { target: TargetId; after: UserId | null; limit: number }
 >(`
@@ -136,31 +126,15 @@ const selectUsers = statement<
   where $after::uuid is null or u.document_id > $after::uuid
   order by u.document_id limit $limit for share of u`)
 
-/**
- * The next users of a job, in the order of their ids, locked against changes, so that the queued state of each is
- * current when it is written.
- */
-export async function lockNextUsers(
-  db: Database,
-  { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
-): Promise<(UserAtTarget & { id: UserId })[]> {
-  return selectUsers(db, { target, after, limit })
-}
-
-const queue = statement<
-  { queued: number },
-  { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId }
->('select queue_provisioning(array[$target]::uuid[], $users::uuid[], $types::text[], $now, $job) as queued')
-
 /** Queues the present state of locked users for a target. Returns the number of deliveries. */
-export async function queueUsers(
-  db: Database,
-  input: { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId },
-): Promise<number> {
-  if (input.users.length === 0) return 0
-  const [row] = await queue(db, input)
-  return row?.queued ?? 0
-}
+export const queueUsers = soleRowStatement<
+  { queued: number },
+  { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId },
+  number
+>(
+  'select queue_provisioning(array[$target]::uuid[], $users::uuid[], $types::text[], $now, $job) as queued',
+  ({ queued }) => queued,
+)
 
 /** A stream, and its last delivery if it failed. */
 export interface StreamAtTarget {
@@ -169,10 +143,11 @@ export interface StreamAtTarget {
 }
 
 /**
- * A stream without waiting deliveries has no attempt under way, and its last delivery has ended. The deliveries are read as
- * they were before the locks: the replay looks at their states once more.
+ * The next streams of a redrive, in the order of their users, locked, so that nothing of them is queued or attempted.
+ * A stream without waiting deliveries has no attempt under way, and its last delivery has ended. The deliveries are
+ * read as they were before the locks: the replay looks at their states once more.
  */
-const selectStreams = statement<StreamAtTarget, { target: TargetId; after: UserId | null; limit: number }>(`
+export const lockNextStreams = statement<StreamAtTarget, { target: TargetId; after: UserId | null; limit: number }>(`
   with s as materialized (
     select s.target, s.user_id, s.position, s.waiting from provisioning_stream s
     where s.target = $target and ($after::uuid is null or s.user_id > $after::uuid)
@@ -185,21 +160,13 @@ const selectStreams = statement<StreamAtTarget, { target: TargetId; after: UserI
   ) as "failedDelivery"
   from s order by s.user_id`)
 
-/**
- * The next streams of a redrive, in the order of their users, locked, so that nothing of them is queued or attempted.
- */
-export function lockNextStreams(
-  db: Database,
-  { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
-): Promise<StreamAtTarget[]> {
-  return selectStreams(db, { target, after, limit })
-}
-
-const replay = statement<
+/** Makes failed deliveries of locked streams due now, for one attempt each. Returns their number. */
+export const replayFailed = soleRowStatement<
   { replayed: number },
-  { target: TargetId; deliveries: readonly DeliveryId[]; now: Date; job: JobId }
->(`
-  with replayed as (
+  { target: TargetId; deliveries: readonly DeliveryId[]; now: Date; job: JobId },
+  number
+>(
+  `with replayed as (
     update provisioning_delivery
     set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = false, ended_at = null, updated_at = $now, job = $job
     where document_id = any($deliveries) and status in ('failed', 'dead_letter') returning user_id
@@ -207,24 +174,12 @@ const replay = statement<
     update provisioning_stream set waiting = waiting + 1, due_at = $now
     where target = $target and user_id = any(array(select user_id from replayed))
   )
-  select count(*)::int as replayed from replayed`)
+  select count(*)::int as replayed from replayed`,
+  ({ replayed }) => replayed,
+)
 
-/** Makes failed deliveries of locked streams due now, for one attempt each. Returns their number. */
-export async function replayFailed(
-  db: Database,
-  input: { target: TargetId; deliveries: readonly DeliveryId[]; now: Date; job: JobId },
-): Promise<number> {
-  if (input.deliveries.length === 0) return 0
-  const [row] = await replay(db, input)
-  return row?.replayed ?? 0
-}
-
-const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
+/** Deletes up to `limit` ended jobs older than `before`. Returns their number. */
+export const deleteOldJobs = sweepStatement(`
   delete from provisioning_job where document_id = any(array(
     select document_id from provisioning_job where ended_at < $before order by ended_at limit $limit
     for update skip locked))`)
-
-/** Deletes up to `limit` ended jobs older than `before`. Returns their number. */
-export function deleteOldJobs(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteEnded(db, { before, limit })
-}

@@ -36,15 +36,12 @@ export async function loadJobWithOutcomes(
   db: Database,
   id: string,
 ): Promise<{ job: JobRecord; outcomes: Record<string, number> }> {
-  const found = await findJobWithOutcomes(db, id)
+  const found = await findJobWithOutcomes(db, { id })
   if (!found) throw notFound('provisioning job')
   return found
 }
 
-/**
- * Starts a job for a target. Throws 404, 409 `target_inactive`, and 409 `conflict` when the target has a job that has not
- * ended or the event queue is off.
- */
+/** Starts a job. Throws 404, 409 `target_inactive`, `conflict` beside an open job or with the event queue off. */
 export async function startJob(
   deps: JobDeps,
   db: Database,

@@ -5,7 +5,7 @@ import type { Static } from '../../http/shape/schema-type.ts'
 import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../postgres/statement/statement.ts'
 import type { DeliveryId } from '../claim/claimed-delivery.ts'
 import type { DeliveryStatus } from '../claim/outcome.ts'
 import type { ProvisionedStatus } from '../claim/payload.ts'
@@ -61,31 +61,30 @@ interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
   startedAt: string
 }
 
-const selectOne = statement<
+/** The delivery with this id. */
+export const findDelivery = rowStatement<
   DeliveryRecord & { email: string; name: string | null; userStatus: ProvisionedStatus; attemptsLog: AttemptJson[] },
-  { id: string }
->(`
-  select ${OF_DELIVERY}, d.email, d.name, d.user_status as "userStatus",
+  { id: string },
+  DeliveryDetail
+>(
+  `select ${OF_DELIVERY}, d.email, d.name, d.user_status as "userStatus",
     array(select json_build_object('attempt', a.attempt, 'trigger', a.attempt_trigger, 'worker', a.worker,
         'startedAt', a.started_at, 'durationMs', a.duration_ms, 'statusCode', a.status_code, 'errorClass', a.error_class,
         'responseExcerpt', a.response_excerpt, 'responseHeaders', a.response_headers, 'timings', a.timings)
       from provisioning_attempt a where a.delivery = d.document_id order by a.attempt) as "attemptsLog"
-  from provisioning_delivery d where d.document_id = $id`)
+  from provisioning_delivery d where d.document_id = $id`,
+  ({ email, name, userStatus: status, attemptsLog, ...delivery }) => ({
+    delivery,
+    told: { email, name, status },
+    attempts: attemptsLog.map((item) => ({ ...item, startedAt: new Date(item.startedAt) })),
+  }),
+)
 
 /** A delivery with the user's state and its attempts, first attempt first. */
 export interface DeliveryDetail {
   delivery: DeliveryRecord
   told: ToldUser
   attempts: LoggedAttempt[]
-}
-
-/** The delivery with this id. */
-export async function findDelivery(db: Database, id: string): Promise<DeliveryDetail | undefined> {
-  const [row] = await selectOne(db, { id })
-  if (!row) return undefined
-  const { email, name, userStatus: status, attemptsLog, ...found } = row
-  const attempts = attemptsLog.map((item) => ({ ...item, startedAt: new Date(item.startedAt) }))
-  return { delivery: found, told: { email, name, status }, attempts }
 }
 
 /** Facts that decide on the replay of a delivery. */
@@ -99,9 +98,13 @@ export interface DeliveryReplayFacts {
   isReplayWaiting: boolean
 }
 
-/** Both rows are locked, so both are read behind the lock. */
-const lock = statement<DeliveryRecord & DeliveryReplayFacts, { id: string }>(`
-  with found as materialized (select target, user_id from provisioning_delivery where document_id = $id),
+/** A delivery, locked with its stream until the transaction ends, and the facts for its replay behind the lock. */
+export const lockForReplay = rowStatement<
+  DeliveryRecord & DeliveryReplayFacts,
+  { id: string },
+  { delivery: DeliveryRecord; facts: DeliveryReplayFacts }
+>(
+  `with found as materialized (select target, user_id from provisioning_delivery where document_id = $id),
   s as materialized (
     select s.* from found f join provisioning_stream s on s.target = f.target and s.user_id = f.user_id for update of s
   ),
@@ -113,18 +116,12 @@ const lock = statement<DeliveryRecord & DeliveryReplayFacts, { id: string }>(`
       as "isTargetActive",
     s.claimed is not null as "isInFlight", s.position > d.position as "isSuperseded",
     d.status = 'retrying' and d.attempt_trigger = 'replay' as "isReplayWaiting"
-  from d join s on s.target = d.target and s.user_id = d.user_id`)
-
-/** A delivery, locked with its stream until the transaction ends, and the facts for its replay. */
-export async function lockForReplay(
-  db: Database,
-  id: string,
-): Promise<{ delivery: DeliveryRecord; facts: DeliveryReplayFacts } | undefined> {
-  const [row] = await lock(db, { id })
-  if (!row) return undefined
-  const { isTargetActive, isInFlight, isSuperseded, isReplayWaiting, ...found } = row
-  return { delivery: found, facts: { status: row.status, isTargetActive, isInFlight, isSuperseded, isReplayWaiting } }
-}
+  from d join s on s.target = d.target and s.user_id = d.user_id`,
+  ({ isTargetActive, isInFlight, isSuperseded, isReplayWaiting, ...delivery }) => ({
+    delivery,
+    facts: { status: delivery.status, isTargetActive, isInFlight, isSuperseded, isReplayWaiting },
+  }),
+)
 
 const schedule = closingStatement<{ id: DeliveryId; target: TargetId; user: UserId; added: 0 | 1; now: Date }>(`
   replayed as (
@@ -135,10 +132,7 @@ const schedule = closingStatement<{ id: DeliveryId; target: TargetId; user: User
     update provisioning_stream set waiting = waiting + $added, due_at = $now where target = $target and user_id = $user
   )`)
 
-/**
- * Makes a locked delivery due now for one attempt, with the last statement of the transaction. An open one keeps its
- * schedule.
- */
+/** Makes a locked delivery due now for one attempt. An open one keeps its schedule. */
 export async function scheduleDeliveryReplay(db: Database, locked: DeliveryRecord, now: Date): Promise<void> {
   const isOpen = locked.status === 'pending' || locked.status === 'retrying'
   await schedule(db, { id: locked.id, target: locked.target, user: locked.user, added: isOpen ? 0 : 1, now })

@@ -17,7 +17,7 @@ export interface DeliveryDeps {
 
 /** The delivery with this id and its attempts, or a 404. */
 export async function loadDelivery(db: Database, id: string): Promise<DeliveryDetail> {
-  const found = await findDelivery(db, id)
+  const found = await findDelivery(db, { id })
   if (!found) throw notFound('delivery')
   return found
 }
@@ -72,7 +72,7 @@ export async function replayDelivery(
   id: string,
   input: { confirmDuplicate: boolean; now: Date },
 ): Promise<DeliveryRecord> {
-  const found = await lockForReplay(db, id)
+  const found = await lockForReplay(db, { id })
   if (!found) throw notFound('delivery')
   const { delivery, facts } = found
   const verdict = decideDeliveryReplay(facts, input.confirmDuplicate)

@@ -1,18 +1,16 @@
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { soleRowStatement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from '../target/target.store.ts'
 import type { FoundUser } from './scim-user.ts'
 
-/**
- * By the service's `externalId`: another existing user, or one with open deliveries. By the id of the service: another
- * user with this id, as learned at the current URL.
- */
-const selectHeld = statement<
-  { is_held: boolean },
-  { target: TargetId; user: UserId; remoteId: string; externalId: string | null }
->(`
-  select exists (
+/** Whether the user of this `externalId` is another one, or one with open deliveries, or this id is of another user. */
+const selectHeld = soleRowStatement<
+  { isHeld: boolean },
+  { target: TargetId; user: UserId; remoteId: string; externalId: string | null },
+  boolean
+>(
+  `select exists (
       select from "user" u where u.document_id = $externalId::uuid and u.document_id <> $user and u.deleted_at is null
     ) or exists (
       select from provisioning_stream s where s.target = $target and s.user_id = $externalId::uuid
@@ -20,7 +18,9 @@ const selectHeld = statement<
     ) or exists (
       select from provisioning_stream s join provisioning_target t on t.document_id = s.target
       where s.target = $target and s.remote_id = $remoteId and s.user_id <> $user and s.generation = t.generation
-    ) as is_held`)
+    ) as "isHeld"`,
+  ({ isHeld }) => isHeld,
+)
 
 /** Ids of users of this service. */
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -31,6 +31,5 @@ export async function isHeldByOther(
   { target, user, found }: { target: TargetId; user: UserId; found: FoundUser },
 ): Promise<boolean> {
   const externalId = UUID_PATTERN.test(found.externalId ?? '') ? found.externalId : null
-  const [row] = await selectHeld(db, { target, user, remoteId: found.id, externalId })
-  return row?.is_held === true
+  return selectHeld(db, { target, user, remoteId: found.id, externalId })
 }

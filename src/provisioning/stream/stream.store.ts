@@ -11,10 +11,7 @@ export const STREAM_FIELDS = {
   waiting: { type: 'integer' },
 } as const
 
-/**
- * Number of last deliveries of a stream in which dead letters are counted, so that a row does not cost more as its
- * ledger grows.
- */
+/** Last deliveries in which dead letters are counted, so that a row does not cost more as its ledger grows. */
 const COUNTED = 100
 
 /** A stream with its next delivery. */

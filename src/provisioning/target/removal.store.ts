@@ -1,14 +1,14 @@
-import { deletionOfOld } from '../../postgres/retention.ts'
+import { deletionOfOld, sweepStatement } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { TargetId } from './target.store.ts'
 
 /**
- * `idle`: the streams of the target that no worker has claimed. The result of a claimed delivery finds its target
- * deleted and cancels the following ones. The job is cancelled first, so that it queues nothing after the locks of the
- * streams.
+ * Cancels the waiting deliveries of a deleted target, and its job, with the last statement of the transaction. `idle`:
+ * the streams of the target that no worker has claimed. The result of a claimed delivery finds its target deleted and
+ * cancels the following ones. The job is cancelled first, so that it queues nothing after the locks of the streams.
  */
-const cancel = closingStatement<{ target: TargetId; now: Date }>(`
+export const cancelWaitingOf = closingStatement<{ target: TargetId; now: Date }>(`
   ended_job as materialized (
     update provisioning_job set status = 'cancelled', ended_at = $now, updated_at = $now
     where target = $target and status in ('running', 'paused', 'failed') returning document_id
@@ -26,11 +26,6 @@ const cancel = closingStatement<{ target: TargetId; now: Date }>(`
     insert into provisioning_total (status, came) select 'cancelled', count(*) from cancelled having count(*) > 0
     on conflict (status) do update set came = provisioning_total.came + excluded.came
   )`)
-
-/** Cancels the waiting deliveries of a deleted target, and its job, with the last statement of the transaction. */
-export async function cancelWaitingOf(db: Database, target: TargetId, now: Date): Promise<void> {
-  await cancel(db, { target, now })
-}
 
 const cancelLate = statement<{ cancelled: number }, { now: Date; limit: number }>(`
   with left_over as materialized (
@@ -59,18 +54,11 @@ export async function cancelOrphans(db: Database, now: Date, limit: number): Pro
   return row?.cancelled ?? 0
 }
 
-const deleteStreams = statement<{ count: number }, { before: Date; limit: number }>(`
-  with gone as (
-    delete from provisioning_stream where ctid = any(array(
-      select s.ctid from provisioning_target t join provisioning_stream s on s.target = t.document_id
-      where t.deleted_at < $before and s.waiting = 0 limit $limit for update of s skip locked))
-    returning target
-  ) select count(*)::int as count from gone`)
-
 /** Deletes up to `limit` states of users at targets that were deleted before `before`. Returns their number. */
-export async function deleteDeadStreams(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteStreams(db, { before, limit }))[0]?.count ?? 0
-}
+export const deleteDeadStreams = sweepStatement(`
+  delete from provisioning_stream where ctid = any(array(
+    select s.ctid from provisioning_target t join provisioning_stream s on s.target = t.document_id
+    where t.deleted_at < $before and s.waiting = 0 limit $limit for update of s skip locked))`)
 
 /** Deletes up to `limit` deliveries that ended before `before`, with their attempts. Returns their number. */
 export const deleteOldDeliveries = deletionOfOld('provisioning_delivery', { key: 'document_id', time: 'ended_at' })

@@ -139,7 +139,7 @@ test('a delivery of a target that was removed or rests is not replayed', async (
   await using t = await openTargets()
   const id = await t.ledger.addTarget()
   const [delivery] = await t.ledger.queueNewUsers(id, 1)
-  const isActive = async () => (await lockForReplay(t.db, delivery!))?.facts.isTargetActive
+  const isActive = async () => (await lockForReplay(t.db, { id: delivery! }))?.facts.isTargetActive
   expect(await isActive()).toBe(true)
   await t.change(id, { is_actived: false })
   expect(await isActive()).toBe(false)
@@ -182,7 +182,7 @@ test('a running job rests while its target is removed or inactive', async () => 
   await using t = await openTargets()
   const id = await t.ledger.addTarget()
   const job = await t.startJob(id)
-  const mayRun = async () => (await claimJob(t.db, job!.id))?.mayRun
+  const mayRun = async () => (await claimJob(t.db, { id: job!.id }))?.mayRun
   expect(await mayRun()).toBe(true)
   await t.change(id, { is_actived: false })
   expect(await mayRun()).toBe(false)
@@ -208,5 +208,5 @@ test('a job that is moved has the time at which it ended, none while it goes on,
   const lastUser = await t.ledger.addUser()
   const counted = { ...untouched, ...progress, updatedAt: now }
   expect(await provisioningJobs.change(t.db, untouched!.id, { ...progress, lastUser }, now)).toEqual(counted)
-  expect(await claimJob(t.db, untouched!.id)).toMatchObject({ job: counted, lastUser })
+  expect(await claimJob(t.db, { id: untouched!.id })).toMatchObject({ job: counted, lastUser })
 })

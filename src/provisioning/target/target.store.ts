@@ -5,7 +5,7 @@ import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { soleRowStatement, statement } from '../../postgres/statement/statement.ts'
 import { TargetRow } from './target.schema.ts'
 
 export type TargetId = Id<'provisioning target'>
@@ -108,8 +108,8 @@ export async function changeLockedTarget(
   return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }
 
-/** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
-const selectStale = statement<
+/** The stale secrets of targets after `after`, by their ids, for `reencryptSecrets`; locked. */
+export const listStaleTargetSecrets = statement<
   { id: TargetId; secretEncrypted: string },
   { prefix: string; after: string | null; limit: number }
 >(`
@@ -117,26 +117,16 @@ const selectStale = statement<
   where not starts_with(secret_encrypted, $prefix) and ($after::uuid is null or document_id > $after::uuid)
   order by document_id limit $limit for update`)
 
-/** The stale secrets of targets, as `reencryptSecrets` reads them. */
-export function listStaleTargetSecrets(
-  db: Database,
-  input: { prefix: string; after: string | null; limit: number },
-): Promise<{ id: string; secretEncrypted: string }[]> {
-  return selectStale(db, input)
-}
-
 /** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
 export async function replaceTargetSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
   const change = { secret_encrypted: secretEncrypted }
   await db.updateTable('provisioning_target').set(change).where('document_id', '=', id).execute()
 }
 
-const hasWork = statement<{ has: boolean }>(`
-  select exists (select from provisioning_target where deleted_at is null)
-    or exists (select from provisioning_stream where due_at is not null)
-    or exists (select from provisioning_stream where lease_owner is not null) as has`)
-
 /** Whether there is a target, or an open delivery of a deleted one. */
-export async function hasProvisioningWork(db: Database): Promise<boolean> {
-  return (await hasWork(db))[0]?.has === true
-}
+export const hasProvisioningWork = soleRowStatement<{ has: boolean }, undefined, boolean>(
+  `select exists (select from provisioning_target where deleted_at is null)
+    or exists (select from provisioning_stream where due_at is not null)
+    or exists (select from provisioning_stream where lease_owner is not null) as has`,
+  ({ has }) => has,
+)

@@ -3,6 +3,7 @@ import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { type CallbackDeps, checkNewUrl, checkUrl } from '../../delivery/post/callback-field.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -85,29 +86,22 @@ function checkTokenOfUrl(target: TargetRecord, { url, token }: Pick<ChangeTarget
     throw invalidField('token', 'required', 'is required with a URL of another host: the stored one is not sent there')
 }
 
-/**
- * Creates an active target whose URL was checked. Its secret is in this answer only; one that speaks SCIM has a token
- * instead. Throws a 422 on `token`, and 409 `limit_reached`.
- */
+/** Creates an active target, whose secret is in this answer only. Throws a 422 on `token`, and 409 `limit_reached`. */
 export async function createTarget(
   deps: TargetDeps,
   db: Database,
   input: CreateTargetInput,
 ): Promise<{ target: TargetRecord; secret: string | null }> {
-  const { protocol, url, name, description, token, caller, now } = input
+  const { token, caller, ...settings } = input
   checkToken(input)
   checkBase(input)
   const id = deps.ids.next<'provisioning target'>()
   const secret = token === undefined ? createSecret(deps.random) : null
   const target = await insertTarget(db, {
+    ...settings,
     id,
-    protocol,
-    url,
-    name,
-    description,
     secretEncrypted: deps.keyring.seal(token ?? secret ?? '', targetSecretContextOf(id)),
     by: caller?.userId ?? null,
-    now,
     limit: TARGETS_LIMIT,
   })
   if (!target) throw new Problem('limit_reached', `There are ${TARGETS_LIMIT} targets, the most. Delete one first.`)
@@ -124,16 +118,13 @@ export interface ChangeTargetInput {
   now: Date
 }
 
-/**
- * Changes a target after `prepareTargetChange`. Returns `isChanged` false when nothing differs. Throws 404, and a 422 on
- * `url` or `token`.
- */
+/** Changes a target after `prepareTargetChange`. Throws 404, and a 422 on `url` or `token`. */
 export async function changeTarget(
   deps: Pick<TargetDeps, 'callbackRules' | 'keyring'>,
   db: Database,
   id: string,
   input: ChangeTargetInput,
-): Promise<{ target: TargetRecord; before: TargetRecord; isChanged: boolean }> {
+): Promise<RowChange<TargetRecord>> {
   const { token, caller, now } = input
   const target = await loadTarget(db, id, { lock: true })
   checkUrl(deps, input.url ?? target.url)
@@ -144,9 +135,9 @@ export async function changeTarget(
     ...findChange(target, input),
     ...(token !== undefined && { secretEncrypted: deps.keyring.seal(token, targetSecretContextOf(target.id)) }),
   }
-  if (Object.keys(change).length === 0) return { target, before: target, isChanged: false }
+  if (Object.keys(change).length === 0) return { row: target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, change, { by: caller.userId, now })
-  return { target: changed, before: target, isChanged: true }
+  return { row: changed, before: target, isChanged: true }
 }
 
 /** The columns of an update that differ. */
@@ -161,25 +152,19 @@ function findChange(
   }
 }
 
-/**
- * Activates or deactivates a target; deliveries to an inactive one wait. `isChanged` is false when nothing differs.
- * Throws 404.
- */
+/** Activates or deactivates a target; deliveries to an inactive one wait. Throws 404. */
 export async function setTargetActive(
   db: Database,
   id: string,
   { isActived, caller, now }: { isActived: boolean; caller: Caller; now: Date },
-): Promise<{ target: TargetRecord; before: TargetRecord; isChanged: boolean }> {
+): Promise<RowChange<TargetRecord>> {
   const target = await loadTarget(db, id, { lock: true })
-  if (target.isActived === isActived) return { target, before: target, isChanged: false }
+  if (target.isActived === isActived) return { row: target, before: target, isChanged: false }
   const changed = await changeLockedTarget(db, target, { isActived }, { by: caller.userId, now })
-  return { target: changed, before: target, isChanged: true }
+  return { row: changed, before: target, isChanged: true }
 }
 
-/**
- * Replaces the secret. The old one is invalid at once; waiting deliveries are signed with the new one. Throws 404, and 409
- * for a target that has a token.
- */
+/** Replaces the secret at once, also for waiting deliveries. Throws 404, and 409 for a target that has a token. */
 export async function rotateTargetSecret(
   deps: Pick<TargetDeps, 'random' | 'keyring'>,
   db: Database,
@@ -204,6 +189,6 @@ export async function deleteTarget(
   { caller, now }: { caller: Caller; now: Date },
 ): Promise<TargetRecord> {
   const target = await loadTarget(db, id, { lock: true })
-  await cancelWaitingOf(db, target.id, now)
+  await cancelWaitingOf(db, { target: target.id, now })
   return changeLockedTarget(db, target, { deletedAt: now }, { by: caller.userId, now })
 }

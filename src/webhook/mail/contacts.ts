@@ -10,7 +10,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 export async function checkContacts(db: Database, contacts: readonly string[], account: string | null): Promise<void> {
   if (contacts.length === 0) return
   if (account === null) throw invalidField('contacts', 'global', 'a global webhook has none; send an empty list')
-  const members = new Set<string>(await listMembersAmong(db, account, contacts))
+  const members = new Set<string>(await listMembersAmong(db, { account, users: contacts }))
   const index = contacts.findIndex((contact) => !members.has(contact))
   if (index === -1) return
   const text = 'is no member of the account; add the user to the account first, or leave it out'

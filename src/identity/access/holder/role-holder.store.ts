@@ -16,10 +16,7 @@ export interface RoleHolder extends RecordOf<typeof holder> {
   createdAt: Date
 }
 
-/**
- * The holders of a role, as the base of a list: users, then memberships, without deleted users and accounts. Each table
- * is read separately in the order of the list.
- */
+/** The holders of a role, as the base of a list: each table is read separately, in the order of the list. */
 export function listRoleHolders(db: Database, role: string): { scope: 'all'; parts: BuildParts<RoleHolder> } {
   const users = db
     .selectFrom((from) =>

@@ -105,7 +105,7 @@ export async function acceptInvitation(
   const user = isNewUser
     ? await registerInvitedUser(deps, tx, { ...prepared, name, now })
     : { id: prepared.userId, name: known.name }
-  if (!isNewUser) await proveAddress(tx, user.id, now)
+  if (!isNewUser) await proveAddress(tx, { userId: user.id, now })
   const member = await join(deps, tx, { invitation, user, now })
   return { invitation, member, isNewUser }
 }
@@ -139,7 +139,7 @@ async function judgeUser(
     name = candidate.name
   }
   const roles = await findMemberRoles(tx, invitation.roles)
-  const inviter = await findActiveUser(tx, invitedBy)
+  const inviter = await findActiveUser(tx, { id: invitedBy })
   const grants: Grant[] = [
     { pattern: INVITE_PERMISSION, place: account },
     ...listMembershipGrants(holdings, account),
@@ -180,9 +180,7 @@ async function join(
 export interface InvitationView {
   accountName: string
   email: string
-  /**
-   * `accept`: confirm. `sign_in`: sign in first. `other_person`: another user is signed in. `register`: set a password.
-   */
+  /** `sign_in`: sign in first. `other_person`: another user is signed in. `register`: set a password. */
   next: 'accept' | 'sign_in' | 'other_person' | 'register'
 }
 

@@ -5,6 +5,7 @@ import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import type { Static } from '../../../http/shape/schema-type.ts'
+import type { LinkDeps } from '../../user/password/password-reset.ts'
 import { toAccountMemberRow } from '../account-member.store.ts'
 import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../own-account.ts'
 import {
@@ -15,7 +16,7 @@ import {
   InvitationRow,
 } from './invitation.schema.ts'
 import { type InvitationRecord, selectInvitations, toStoredInvitationRow } from './invitation.store.ts'
-import { createInvitation, INVITE_PERMISSION, type InvitationDeps, revokeInvitation } from './invitation.ts'
+import { createInvitation, INVITE_PERMISSION, revokeInvitation } from './invitation.ts'
 import { type AcceptanceDeps, type Accepted, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
 
 const INVITATION_FIELDS = rowFields({
@@ -49,7 +50,7 @@ const toAcceptedRow = ({ invitation, member, isNewUser }: Accepted): Static<type
 const OF_ACCOUNT_INVITATION = { resource: 'account-invitation', accountScope: 'account', data: InvitationRow } as const
 
 /** Invitations of an account (docs/contract/identity.md#invitations). */
-export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
+export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
   defineList(
     {
       ...OF_ACCOUNT_INVITATION,
@@ -81,7 +82,7 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
     },
     {
       row: ACCOUNT_ROW,
-      handle: async (_deps: InvitationDeps, { db, params, scope, now }) => {
+      handle: async (_deps: LinkDeps, { db, params, scope, now }) => {
         const target = { id: params.id, scope }
         const invitation = await revokeInvitation(db, { target, id: params.invitation, now })
         return {
@@ -110,7 +111,7 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
     },
     {
       row: ACCOUNT_ROW,
-      handle: async (deps: InvitationDeps, { db, params, scope, body, headers, caller, now }) => {
+      handle: async (deps: LinkDeps, { db, params, scope, body, headers, caller, now }) => {
         const { email, roles = [] } = body
         const invitation = await createInvitation(deps, db, {
           target: { id: params.id, scope },

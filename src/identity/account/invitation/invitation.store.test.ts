@@ -219,6 +219,6 @@ test('the holdings of a user are found while it is active', async () => {
         ...{ deleted_at: name === 'deleted' ? NOW : null, created_at: NOW, updated_at: NOW },
       })
       .execute()
-  const found = await Promise.all(users.map(async ({ id }) => (await findActiveUser(db, id))?.email))
+  const found = await Promise.all(users.map(async ({ id }) => (await findActiveUser(db, { id }))?.email))
   expect(found).toEqual([`${users[0]?.id}@b.test`, undefined, undefined])
 })

@@ -5,7 +5,7 @@ import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
-import { aheadStatement, statement } from '../../../postgres/statement/statement.ts'
+import { aheadStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { RoleId } from '../../access/role.store.ts'
@@ -45,9 +45,7 @@ interface InvitationCounts {
   recentTo: number
 }
 
-/**
- * Serializes the invitations of an account; otherwise two for one address, or two at a limit, would both be created.
- */
+/** Serializes the invitations of an account: two for one address, or two at a limit, would both be created. */
 const countRecent = countBehindLock<InvitationCounts, { account: AccountId; email: string; now: Date; since: Date }>({
   counts: 'invitations of an account',
   lock: 'invitations',
@@ -97,32 +95,16 @@ export async function replaceInvitation(db: Database, row: NewInvitation): Promi
   return { ...made, acceptedAt: null, acceptedBy: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const selectOne = statement<InvitationRecord, { id: string; account: AccountId }>(
+/** The invitation with this id, of this account. */
+export const findInvitation = rowStatement<InvitationRecord, { id: string; account: AccountId }>(
   `select ${invitation.members('i')} from account_invitation i where i.document_id = $id and i.account = $account`,
 )
 
-/** The invitation with this id, of this account. */
-export async function findInvitation(
-  db: Database,
-  { id, account }: { id: string; account: AccountId },
-): Promise<InvitationRecord | undefined> {
-  const [row] = await selectOne(db, { id, account })
-  return row
-}
-
-const revoke = statement<InvitationRecord, { id: string; account: AccountId; now: Date }>(`
+/** Revokes an invitation that is neither accepted nor revoked. Undefined when there is none. */
+export const revokeOpenInvitation = rowStatement<InvitationRecord, { id: string; account: AccountId; now: Date }>(`
   update account_invitation i set revoked_at = $now, updated_at = $now
   where i.document_id = $id and i.account = $account and i.accepted_at is null and i.revoked_at is null
   returning ${invitation.members('i')}`)
-
-/** Revokes an invitation that is neither accepted nor revoked. Undefined when there is none. */
-export async function revokeOpenInvitation(
-  db: Database,
-  { id, account, now }: { id: string; account: AccountId; now: Date },
-): Promise<InvitationRecord | undefined> {
-  const [row] = await revoke(db, { id, account, now })
-  return row
-}
 
 /** An invitation that may be accepted, with its account. */
 export interface OpenInvitation extends InvitationRecord {
@@ -166,23 +148,12 @@ export const hasOpenInvitation = (email: string, now: string): string => `exists
 export const markAccepted = aheadStatement<{ id: InvitationId; by: UserId; now: Date }>(`
   update account_invitation set accepted_at = $now, accepted_by = $by, updated_at = $now where document_id = $id`)
 
-const selectHoldings = statement<{ email: string; holdings: Holdings }, { id: UserId }>(`
+/** Permissions of an active user, with its address. */
+export const findActiveUser = rowStatement<{ email: string; holdings: Holdings }, { id: UserId }>(`
   select u.email, ${HOLDINGS} from "user" u ${HOLDINGS_OF_USER}
   where u.document_id = $id and u.is_actived and u.deleted_at is null`)
 
-/** Permissions of an active user, with its address. */
-export async function findActiveUser(
-  db: Database,
-  id: UserId,
-): Promise<{ email: string; holdings: Holdings } | undefined> {
-  const [row] = await selectHoldings(db, { id })
-  return row
-}
-
-/**
- * Deletes up to `limit` invitations that were accepted or revoked, or expired, before `before`. Returns their number. For
- * maintenance.
- */
+/** Deletes up to `limit` invitations that were accepted, revoked or expired before `before`. Returns their number. */
 export const deleteEndedInvitations = deletionOfOld('account_invitation', {
   key: 'document_id',
   time: 'least(expires_at, accepted_at, revoked_at)',

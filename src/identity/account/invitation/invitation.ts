@@ -1,6 +1,5 @@
 import type { AccountId } from '../../../base/id.ts'
 import type { Texts } from '../../../base/language/texts.ts'
-import type { Random } from '../../../base/random.ts'
 import { notFound, Problem } from '../../../http/problem/problem.ts'
 import { type Caller, includesAccount } from '../../../http/shape/caller.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
@@ -8,7 +7,8 @@ import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } 
 import { checkMemberRoles, lockMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import { buildLinkMail } from '../../mail/link-mail.ts'
-import { checkCanSend, type MailDeps, readInvitationRoom, writeMail } from '../../mail/outbox.ts'
+import { checkCanSend, readInvitationRoom, writeMail } from '../../mail/outbox.ts'
+import type { LinkDeps } from '../../user/password/password-reset.ts'
 import { createProofToken } from '../../user/proof/proof-token.ts'
 import { type AccountTarget, keepAccount } from '../account.store.ts'
 import {
@@ -33,15 +33,6 @@ const DAY_MS = 24 * 3_600_000
 /** The permission for invitations. */
 export const INVITE_PERMISSION = 'account-member:invite'
 
-/** Dependencies of the operations on invitations. */
-export interface InvitationDeps extends MailDeps {
-  random: Random
-  /** `BASE_URL`. */
-  baseUrl: () => string
-  /** `BRAND_NAME`. */
-  serviceName: string
-}
-
 /** Permissions of a new member without its own roles in an account, by the role `member`. */
 function listNewMemberGrants(account: AccountId): Grant[] {
   return listMemberRoleGrants({ patterns: MEMBER_PATTERNS }, account)
@@ -54,7 +45,7 @@ function listNewMemberGrants(account: AccountId): Grant[] {
  * the caller's permissions there, 409 `limit_reached`, 503 when no mail can be sent.
  */
 export async function createInvitation(
-  deps: InvitationDeps,
+  deps: LinkDeps,
   tx: Database,
   input: {
     target: AccountTarget
@@ -67,7 +58,9 @@ export async function createInvitation(
 ): Promise<InvitationRecord> {
   const { target, email, roles: ids, texts, caller, now } = input
   checkCanSend(deps)
-  const account = includesAccount(target.scope, target.id as AccountId) ? await keepAccount(tx, target.id) : undefined
+  const account = includesAccount(target.scope, target.id as AccountId)
+    ? await keepAccount(tx, { id: target.id })
+    : undefined
   if (!account) throw notFound('account')
   checkHoldsGrants(caller, listNewMemberGrants(account.id), 'invite to this account')
   const found = await lockMemberRoles(tx, ids)
@@ -119,10 +112,7 @@ async function checkRecipient(tx: Database, email: string): Promise<void> {
   })
 }
 
-/**
- * Revokes an open invitation. Throws 404 for an account outside the scope and for an unknown or revoked invitation, 409
- * for an accepted one.
- */
+/** Revokes an open invitation. Throws 404, also outside the scope and for a revoked one, 409 for an accepted one. */
 export async function revokeInvitation(
   tx: Database,
   input: { target: AccountTarget; id: string; now: Date },

@@ -1,7 +1,7 @@
 import type { AccountId, UserId } from '../../../base/id.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 
 /** The limits of one account, by their names on the wire (docs/contract/delivery.md#limits-of-an-account). */
 export interface AccountLimits {
@@ -56,19 +56,15 @@ const LIVING = 'select document_id, created_at from account where deleted_at is 
 const OWNER =
   'coalesce($account::uuid, (select w.account from webhook w where w.document_id = $webhook and not w.is_global))'
 
-const select = statement<AccountWithUse, { id: string }>(readUse(`(${LIVING} = $id)`))
+/** The existing account with this id, its own limits and its use. */
+export const findAccountUse = rowStatement<AccountWithUse, { id: string }>(readUse(`(${LIVING} = $id)`))
+
 const countUse = countBehindLock<AccountWithUse, { account: string | null; webhook: string | null }>({
   counts: 'webhooks and subscriptions of an account',
   lock: 'account',
   rows: `${LIVING} = ${OWNER}`,
   read: readUse('locked'),
 })
-
-/** The existing account with this id, its own limits and its use. */
-export async function findAccountUse(db: Database, id: string): Promise<AccountWithUse | undefined> {
-  const [row] = await select(db, { id })
-  return row
-}
 
 /**
  * Reads it with the account locked until the transaction ends, which serializes additions of limited callers. The
@@ -97,20 +93,15 @@ export async function findLimitOverrides(db: Database, account: AccountId): Prom
   return row ?? NONE
 }
 
-const write = closingStatement<LimitOverrides & { account: AccountId; by: UserId; now: Date }>(`
-  written_limits as (
+/** Replaces the own limits of a locked account, with the last statement of the transaction. */
+export const writeLimitOverrides = closingStatement<LimitOverrides & { account: AccountId; by: UserId; now: Date }>(
+  `written_limits as (
     insert into account_limit (account, webhooks, subscriptions, published_per_minute, replays_per_minute,
       ledger_retention_days, updated_by, created_at, updated_at)
     values ($account, $webhooks, $subscriptions, $published_per_minute, $replays_per_minute, $ledger_retention_days, $by,
       $now, $now)
     on conflict (account) do update set webhooks = $webhooks, subscriptions = $subscriptions,
       published_per_minute = $published_per_minute, replays_per_minute = $replays_per_minute,
-      ledger_retention_days = $ledger_retention_days, updated_by = $by, updated_at = $now)`)
-
-/** Replaces the own limits of a locked account, with the last statement of the transaction. */
-export async function writeLimitOverrides(
-  db: Database,
-  { account, own, by, now }: { account: AccountId; own: LimitOverrides; by: UserId; now: Date },
-): Promise<void> {
-  await write(db, { ...own, account, by, now }, { invalidations: `l:${account}` })
-}
+      ledger_retention_days = $ledger_retention_days, updated_by = $by, updated_at = $now)`,
+  ({ account }) => `l:${account}`,
+)

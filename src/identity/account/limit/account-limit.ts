@@ -27,10 +27,7 @@ type RateName = 'published_per_minute' | 'replays_per_minute'
 export interface Room {
   /** Throws 409 `limit_reached` when so many more rows exceed the limit. Fewer rows always fit. */
   check(name: CountName, growth: number): void
-  /**
-   * Checks behind its lock that the growing row still belongs to this account: it may have moved while this request
-   * waited for the lock. Throws 409 `conflict`.
-   */
+  /** Checks behind its lock that the growing row has not moved to another account. Throws 409 `conflict`. */
   checkOwner(owner: AccountId | null): void
 }
 
@@ -38,10 +35,7 @@ export interface Room {
 export interface AccountLimiter {
   /** Locks the account until the transaction ends. Undefined when there is none. */
   lockRoom(db: Database, owner: RoomOwner): Promise<Room | undefined>
-  /**
-   * Counts an action for each entry of `accounts`, all or nothing. Throws 429 `rate_limited`. Costs no round trip where
-   * the limits of the account are in memory.
-   */
+  /** Counts an action for each of `accounts`, all or nothing, mostly without a round trip. Throws 429. */
   take(db: Database, name: RateName, accounts: readonly (AccountId | null)[]): Promise<void>
 }
 
@@ -56,13 +50,8 @@ export interface AccountLimiterDeps {
 
 /** The limits that hold for an account. Pure. */
 function mergeLimits(defaults: AccountLimits, own: LimitOverrides): AccountLimits {
-  return {
-    webhooks: own.webhooks ?? defaults.webhooks,
-    subscriptions: own.subscriptions ?? defaults.subscriptions,
-    published_per_minute: own.published_per_minute ?? defaults.published_per_minute,
-    replays_per_minute: own.replays_per_minute ?? defaults.replays_per_minute,
-    ledger_retention_days: own.ledger_retention_days ?? defaults.ledger_retention_days,
-  }
+  const set = Object.entries(own).filter(([, value]) => value !== null)
+  return { ...defaults, ...Object.fromEntries(set) }
 }
 
 /** Builds the limits of accounts. */
@@ -143,15 +132,12 @@ export async function loadLimits(
   db: Database,
   { id, scope }: { id: string; scope: PermissionScope },
 ): Promise<LimitStanding> {
-  const found = scope === 'all' || scope.includes(id as AccountId) ? await findAccountUse(db, id) : undefined
+  const found = scope === 'all' || scope.includes(id as AccountId) ? await findAccountUse(db, { id }) : undefined
   if (!found) throw notFound('account')
   return { ...found, limits: mergeLimits(accountDefaults, found.own) }
 }
 
-/**
- * Sets limits of an account; null means the default, and omitted limits stay. `isChanged` is false for equal limits.
- * Rows beyond a lowered limit stay. Throws 404.
- */
+/** Sets limits of an account; null means the default, omitted ones stay, and so do rows beyond them. Throws 404. */
 export async function changeLimits(
   { accountDefaults }: AccountLimitDeps,
   db: Database,
@@ -161,7 +147,7 @@ export async function changeLimits(
   if (!found) throw notFound('account')
   const own = { ...found.own, ...input.change }
   const isChanged = (Object.keys(own) as LimitName[]).some((name) => own[name] !== found.own[name])
-  if (isChanged) await writeLimitOverrides(db, { account: found.account, own, by: input.by, now: input.now })
+  if (isChanged) await writeLimitOverrides(db, { ...own, account: found.account, by: input.by, now: input.now })
   const updatedAt = isChanged ? input.now : found.updatedAt
   const before = { ...found, limits: mergeLimits(accountDefaults, found.own) }
   return { ...found, own, limits: mergeLimits(accountDefaults, own), updatedAt, before, isChanged }

@@ -121,7 +121,7 @@ async function findEntrant(
   // An address that the provider may not assert leads to no user.
   if (!place.isInside || person.email === null || !person.isEmailVerified) return undefined
   const isLinked = place.isKnownLiving && place.knownUser !== null
-  const userId = isLinked ? place.knownUser : (await findUserOfAddress(tx, person.email))?.id
+  const userId = isLinked ? place.knownUser : (await findUserOfAddress(tx, { email: person.email }))?.id
   if (!userId) return undefined
   const locked = await lockEntrant(tx, place, { userId, subject: person.subject })
   // The address may have changed between look-up and lock.

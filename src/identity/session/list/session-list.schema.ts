@@ -1,8 +1,9 @@
 import type { SessionId } from '../../../base/id.ts'
-import { namedObject, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { namedObject, nullable, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import { wireOf } from '../../../http/shape/wire-row.ts'
 import { nameDevice } from '../device.ts'
+import { sessionAppMembers, sessionSignInMembers } from '../session.schema.ts'
 import { type SessionRecord, session, withClient } from '../session.store.ts'
 
 /** A session in the list of sessions. */
@@ -11,21 +12,12 @@ export const ListedSessionRow = namedObject('ListedSession', {
   user: UuidSchema,
   account: nullable(UuidSchema),
   parent: nullable(UuidSchema),
-  client_id: nullable(Type.String({ description: 'The app that the session is for; null for the user.' })),
-  scope: nullable(Type.String({ description: 'What the user let the app do, separated by spaces.' })),
+  ...sessionAppMembers,
   is_current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
   device: nullable(
     Type.String({ description: 'A name made from the user agent, such as `Firefox on Windows`. Null when unknown.' }),
   ),
-  address: nullable(Type.String()),
-  user_agent: nullable(Type.String()),
-  amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
-  acr: nullable(Type.String()),
-  auth_time: TimestampSchema,
-  last_used_at: TimestampSchema,
-  expires_at: TimestampSchema,
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
+  ...sessionSignInMembers,
 })
 
 const toStoredRow = wireOf(session, ListedSessionRow)

@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { selectRecord } from '../../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import { OF_SESSION, type SessionRecord, type StoredSession, session, toSessionRecord } from '../session.store.ts'
@@ -20,9 +20,12 @@ export function selectLivingSessions(db: Database, owner: UserId | 'all', now: D
 const OWNED = `from (select * from session where document_id = $id offset 0) s
   join "user" u on u.document_id = s."user" ${HOLDINGS_OF_USER}
   where s.revoked_at is null and s.expires_at > $now`
-const selectOwned = statement<StoredSession & { holdings: Holdings }, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HOLDINGS} ${OWNED}`,
-)
+/** The session with this id, neither revoked nor expired, and its user's permissions. */
+export const findOwnedSession = rowStatement<
+  StoredSession & { holdings: Holdings },
+  { id: string; now: Date },
+  OwnedSession
+>(`select ${OF_SESSION}, ${HOLDINGS} ${OWNED}`, splitHoldings)
 
 /** A session, and its user's permissions. */
 export interface OwnedSession {
@@ -34,30 +37,15 @@ function splitHoldings({ holdings, ...stored }: StoredSession & { holdings: Hold
   return { session: toSessionRecord(stored), holdings }
 }
 
-/** The session with this id, neither revoked nor expired, and its user's permissions. */
-export async function findOwnedSession(db: Database, id: string, now: Date): Promise<OwnedSession | undefined> {
-  const [row] = await selectOwned(db, { id, now })
-  return row && splitHoldings(row)
-}
-
-const lockOwned = statement<StoredSession & { holdings: Holdings; tree: SessionId[] }, { id: string; now: Date }>(
-  `select ${OF_SESSION}, ${HOLDINGS}, lock_session_tree(s.document_id) as tree ${OWNED}`,
-)
-
-/**
- * `findOwnedSession`, with the unrevoked sessions of its tree, locked until the transaction ends: itself and those opened
- * from it. It is not among them when it ended in the meantime.
- */
-export async function lockOwnedSession(
-  db: Database,
-  id: string,
-  now: Date,
-): Promise<(OwnedSession & { tree: SessionId[] }) | undefined> {
-  const [row] = await lockOwned(db, { id, now })
-  if (!row) return undefined
-  const { tree, ...owned } = row
-  return { ...splitHoldings(owned), tree }
-}
+/** `findOwnedSession`, with the unrevoked sessions of its tree, locked: itself, unless it ended, and its children. */
+export const lockOwnedSession = rowStatement<
+  StoredSession & { holdings: Holdings; tree: SessionId[] },
+  { id: string; now: Date },
+  OwnedSession & { tree: SessionId[] }
+>(`select ${OF_SESSION}, ${HOLDINGS}, lock_session_tree(s.document_id) as tree ${OWNED}`, ({ tree, ...owned }) => ({
+  ...splitHoldings(owned),
+  tree,
+}))
 
 const endLocked = closingStatement<{ ids: readonly SessionId[]; now: Date }>(
   'ended_tree as (update session set revoked_at = $now, updated_at = $now where document_id = any($ids))',

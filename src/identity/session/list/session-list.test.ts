@@ -83,7 +83,7 @@ describe('the list of sessions', () => {
 
   test('tells the last use of a session to five minutes', async () => {
     const someone = await user()
-    const lastUse = async () => (await findSession(app.db, someone.session.sessionId))!.lastUsedAt
+    const lastUse = async () => (await findSession(app.db, { id: someone.session.sessionId }))!.lastUsedAt
     const openedAt = now()
     app.clock.advance(5 * 60_000 - 1)
     await statusOf(someone.token)
@@ -98,9 +98,12 @@ describe('ending a session', () => {
   test('ends it with those opened from it, at any depth, and no other', async () => {
     const someone = await user()
     const root = await open(someone)
-    const child = await open(someone, { parent: (await findSession(app.db, root.sessionId))!, amr: undefined })
-    const grandchild = await open(someone, { parent: (await findSession(app.db, child.sessionId))!, amr: undefined })
-    expect(await findSession(app.db, grandchild.sessionId)).toMatchObject({ amr: ['pwd', 'sso'], acr: 'aal1' })
+    const child = await open(someone, { parent: (await findSession(app.db, { id: root.sessionId }))!, amr: undefined })
+    const grandchild = await open(someone, {
+      parent: (await findSession(app.db, { id: child.sessionId }))!,
+      amr: undefined,
+    })
+    expect(await findSession(app.db, { id: grandchild.sessionId })).toMatchObject({ amr: ['pwd', 'sso'], acr: 'aal1' })
     expect(await end(someone.token, root.sessionId)).toMatchObject({ status: 200, body: { data: { revoked: 3 } } })
     const statuses = [root.jwt, child.jwt, grandchild.jwt, someone.token].map(statusOf)
     expect(await Promise.all(statuses)).toEqual([401, 401, 401, 200])

@@ -20,7 +20,7 @@ export interface SessionTarget {
  * holds all permissions of the user. Throws 404, also for another user's session outside the caller's scope, and 403.
  */
 export async function loadEndableSession(db: Database, target: SessionTarget): Promise<SessionRecord> {
-  return checkEndable(await findOwnedSession(db, target.id, target.now), target).session
+  return checkEndable(await findOwnedSession(db, target), target).session
 }
 
 function checkEndable<Found extends OwnedSession>(found: Found | undefined, target: SessionTarget): Found {
@@ -37,7 +37,7 @@ function checkEndable<Found extends OwnedSession>(found: Found | undefined, targ
  * meantime.
  */
 export async function endSession(db: Database, target: SessionTarget): Promise<SessionId[]> {
-  const { session, tree } = checkEndable(await lockOwnedSession(db, target.id, target.now), target)
+  const { session, tree } = checkEndable(await lockOwnedSession(db, target), target)
   if (!tree.includes(session.id)) throw notFound('session')
   await endLockedSessions(db, { ids: tree, userId: session.userId, now: target.now })
   return tree

@@ -31,10 +31,7 @@ export interface SessionClaims {
   expiresAt: Date
 }
 
-/**
- * Way and time of the sign-in (docs/contract/sessions.md#how-a-user-signed-in). For readers of the token: requests use
- * the row.
- */
+/** Way and time of the sign-in (docs/contract/sessions.md#how-a-user-signed-in), for readers of the token. */
 export interface SignInFacts {
   amr: readonly string[]
   acr: string | null

@@ -178,13 +178,13 @@ export async function logInByMail(
   const reason = findRefusal(proof, login)
   if (reason) return refuse(reason, proof.userId)
   // The address may have moved to another user since.
-  const user = await findUserOfAddress(tx, proof.email)
+  const user = await findUserOfAddress(tx, { email: proof.email })
   if (!user || user.id !== proof.userId) return refuse('disabled', proof.userId)
   const opened = await openSession(deps, tx, { login, proof, user })
   if (!opened) return refuse('disabled', user.id)
   const goal = findProofGoal(proof, browserId)
-  await endMailLogins(tx, user.id)
-  await proveAddress(tx, user.id, now)
+  await endMailLogins(tx, { userId: user.id })
+  await proveAddress(tx, { userId: user.id, now })
   if (by.kind === 'code') await forgiveAttempt(tx, { userId: user.id, address: login.origin.address, now })
   if ('challenge' in opened)
     return { problem: buildFactorRequired(opened, 'mail'), userId: user.id, secondStep: opened, goal }

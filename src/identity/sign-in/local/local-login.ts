@@ -152,7 +152,7 @@ async function replaceStaleHash(
   input: { userId: UserId; passwordHash: string; freshHash: string; now: Date },
 ): Promise<void> {
   const { userId, passwordHash, freshHash, now } = input
-  await lockUser(tx, userId)
+  await lockUser(tx, { userId })
   if ((await findPresentPassword(tx, { userId }))?.passwordHash !== passwordHash) return
   await updateUser(tx, userId, { passwordHash: freshHash, now })
 }

@@ -80,7 +80,7 @@ export async function registerPasskey(
   const hash = hashChallenge(data.challenge)
   const expected = { purpose: 'passkey-registration', address, userId, sessionId, now } as const
   // Locks the user before its challenges, in the order of a removal of a factor.
-  await lockUser(tx, userId)
+  await lockUser(tx, { userId })
   const refusal = findChallengeRefusal(await countAttempt(tx, { hash }), expected)
   if (refusal) return { problem: buildNotRegistered(refusal) }
   await useChallenge(tx, { hash, now })
@@ -156,7 +156,7 @@ export async function removePasskey(
   tx: Database,
   { id, userId, now }: { id: string; userId: UserId; now: Date },
 ): Promise<Passkey> {
-  await lockUser(tx, userId)
+  await lockUser(tx, { userId })
   const deleted = await deletePasskey(tx, id, userId)
   if (!deleted) throw notFound('passkey')
   if (!deleted.hasOtherWay)

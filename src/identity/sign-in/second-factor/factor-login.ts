@@ -119,7 +119,7 @@ async function takeStep(
   const { address } = origin
   const hash = hashChallenge(login.challenge)
   // Locks the user before its factors and challenges, in the order of a removal.
-  await lockUser(tx, userId)
+  await lockUser(tx, { userId })
   const challenge = await countAttempt(tx, { hash })
   const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })
   if (reason) return { reason }

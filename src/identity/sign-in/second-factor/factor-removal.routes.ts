@@ -32,7 +32,7 @@ export const factorRemovalRoutes: Routes<object> = [
         checkMayManageUser(caller, target.holdings)
         await removeAllFactors(db, { userId: target.id, now })
         await endUserAccess(db, { userId: target.id, now })
-        if (!body?.keep_api_keys) await endUserApiKeys(db, target.id, now)
+        if (!body?.keep_api_keys) await endUserApiKeys(db, { userId: target.id, now })
         return {
           data: { document_id: target.id },
           message: 'Second factors removed.',

@@ -79,7 +79,7 @@ export async function confirmAuthenticator(
   tx: Database,
   { userId, code, now }: { userId: UserId; code: string; now: Date },
 ): Promise<ConfirmedTotp | { problem: Problem }> {
-  await lockUser(tx, userId)
+  await lockUser(tx, { userId })
   const factor = await findTotp(tx, { userId })
   if (!factor) throw notFound('authenticator app')
   if (factor.confirmedAt !== null) throw new Problem('conflict', 'The authenticator app is confirmed already.')
@@ -90,7 +90,7 @@ export async function confirmAuthenticator(
 
 /** Removes the authenticator app of a user, confirmed or not. Throws 404 when it has none. */
 export async function removeAuthenticator(tx: Database, user: { userId: UserId; now: Date }): Promise<TotpFactorId> {
-  await lockUser(tx, user.userId)
+  await lockUser(tx, user)
   const removed = await deleteTotp(tx, user)
   if (!removed) throw notFound('authenticator app')
   if (!removed.hasPasskey) await endLastFactor(tx, user)

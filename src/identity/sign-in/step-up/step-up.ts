@@ -41,7 +41,7 @@ export async function stepUp(
   const { userId } = caller
   const sessionId = readUserSession(caller)
   // Locks the user before its factors, challenges and sessions, in the order of a removal of a factor.
-  await lockUser(tx, userId)
+  await lockUser(tx, { userId })
   const proven = await useFactorProof(deps, tx, { userId, sessionId, proof, address, now })
   if (!proven.ok) return { problem: buildNotProven(proof, proven.reason) }
   const raised = await raiseSession(tx, { sessionId, methods: proven.methods, now })

@@ -29,7 +29,7 @@ export async function resolveUser(
   const owner =
     linked || identity.email === null || !identity.isEmailVerified
       ? undefined
-      : await findUserOfAddress(tx, identity.email)
+      : await findUserOfAddress(tx, { email: identity.email })
   const decision = decideLinking(identity, {
     linked: linked && { userId: linked.id, isActived: linked.isActived },
     owner: owner && { userId: owner.id, isActived: owner.isActived, isEmailVerified: owner.emailVerifiedAt !== null },

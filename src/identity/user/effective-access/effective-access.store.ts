@@ -1,6 +1,5 @@
-import type { AccountId, ConnectionId, UserId } from '../../../base/id.ts'
-import type { Database } from '../../../postgres/statement/database.ts'
-import { statement } from '../../../postgres/statement/statement.ts'
+import type { AccountId, ConnectionId } from '../../../base/id.ts'
+import { rowStatement } from '../../../postgres/statement/statement.ts'
 import type { RoleId } from '../../access/role.store.ts'
 
 /** Maximum number of memberships that are read: a user of more accounts gets the first ones (`isComplete`). */
@@ -36,8 +35,13 @@ export interface RolesAndMemberships {
 const HELD_ROLE = `json_build_object('id', r.document_id, 'name', r.name, 'isAccountScoped', r.is_account_scoped,
   'requiresSecondFactor', r.requires_second_factor, 'patterns', patterns_of(r.document_id))`
 
-const select = statement<{ roles: HeldRole[]; memberships: HeldMembership[] }, { id: string; limit: number }>(`
-  select
+/** The roles and memberships of the user with this id, not deleted. */
+export const findRolesAndMemberships = rowStatement<
+  Omit<RolesAndMemberships, 'isComplete'>,
+  { id: string },
+  RolesAndMemberships
+>(
+  `select
     array(select ${HELD_ROLE} from user_role ur join role r on r.document_id = ur.role
       where ur."user" = u.document_id order by r.name) as roles,
     array(select json_build_object('account', a.document_id, 'name', a.name,
@@ -47,23 +51,14 @@ const select = statement<{ roles: HeldRole[]; memberships: HeldMembership[] }, {
         from (select x.role from account_member_role x where x.member = m.document_id offset 0) mr
         join role r on r.document_id = mr.role order by r.name))
       from (select x.document_id, x.account, x.created_at from account_member x
-        where x."user" = u.document_id order by x.created_at, x.document_id limit $limit) m
+        where x."user" = u.document_id order by x.created_at, x.document_id limit ${MEMBERSHIPS_LIMIT + 1}) m
       cross join lateral (select y.document_id, y.name, y.deleted_at from account y
         where y.document_id = m.account offset 0) a
       where a.deleted_at is null order by m.created_at, m.document_id) as memberships
-  from "user" u where u.document_id = $id and u.deleted_at is null`)
-
-/** The roles and memberships of the user with this id, not deleted. */
-export async function findRolesAndMemberships(
-  db: Database,
-  id: UserId | string,
-): Promise<RolesAndMemberships | undefined> {
-  const [row] = await select(db, { id, limit: MEMBERSHIPS_LIMIT + 1 })
-  if (!row) return undefined
-  const { roles, memberships } = row
-  return {
+  from "user" u where u.document_id = $id and u.deleted_at is null`,
+  ({ roles, memberships }) => ({
     roles,
     memberships: memberships.slice(0, MEMBERSHIPS_LIMIT),
     isComplete: memberships.length <= MEMBERSHIPS_LIMIT,
-  }
-}
+  }),
+)

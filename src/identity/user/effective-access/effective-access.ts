@@ -42,7 +42,7 @@ export async function loadEffectiveAccess(
   db: Database,
   id: string,
 ): Promise<EffectiveAccess> {
-  const held = await findRolesAndMemberships(db, id)
+  const held = await findRolesAndMemberships(db, { id })
   if (!held) throw notFound('user')
   const permissions = listEffectivePermissions(held, {
     all: deps.listPermissions(),

@@ -55,8 +55,8 @@ async function ask(userId = user, more: Partial<NewEmailChange> = {}): Promise<N
   return row
 }
 const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockConfirmedChange(tx, { tokenHash, now }))
-const openOf = async (id = user, now = NOW) => (await findOwnUser(db, id, now))?.emailChange
-const end = (id = user, now = NOW) => inTransaction(db, (tx) => endEmailChange(tx, id, now))
+const openOf = async (id = user, now = NOW) => (await findOwnUser(db, { id, now }))?.emailChange
+const end = (id = user, now = NOW) => inTransaction(db, (tx) => endEmailChange(tx, { userId: id, now }))
 const confirm = (id: string, isNew: boolean) => inTransaction(db, (tx) => confirmEmailChange(tx, { id, isNew }))
 
 test('a change is open for its user alone until it expires, ends, or the address is another one', async () => {
@@ -71,13 +71,13 @@ test('a change is open for its user alone until it expires, ends, or the address
   await end()
   expect(await openOf()).toBeNull()
   await set('deleted_at = now()')
-  expect(await findOwnUser(db, user, NOW)).toBeUndefined()
+  expect(await findOwnUser(db, { id: user, now: NOW })).toBeUndefined()
 })
 
 test('the end of a change says whether one was open, and leaves that of another user', async () => {
   await ask()
   await ask(other)
-  expect([await end(user, LATER), await end(), await end()]).toEqual([false, true, false])
+  expect([await end(user, LATER), await end(), await end()]).toEqual([0, 1, 0])
   expect(await openOf(other)).toMatchObject({ askedAt: NOW })
 })
 

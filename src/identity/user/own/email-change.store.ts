@@ -2,7 +2,7 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, isAfter, rowStatement } from '../../../postgres/statement/statement.ts'
 import { mailRoomOf } from '../../mail/mail-room.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
@@ -40,10 +40,7 @@ const count = countBehindLock<EmailChangeUser, { userId: UserId; newEmail: strin
     from locked l`,
 })
 
-/**
- * Locks a user, and reads its address and the number of changes of it that it asked for after `since`; with `newEmail`
- * also the room of that address, behind its lock.
- */
+/** Locks a user, and counts the changes of its address since `since`; with `newEmail`, also its room. */
 export async function lockForEmailChange(
   db: Database,
   { userId, newEmail, since }: { userId: UserId; newEmail?: string; since: Date },
@@ -76,8 +73,9 @@ export interface OwnUser extends UserWithRoles {
 
 type OwnRow = UserWithRoles & Omit<OpenEmailChange, 'newEmail'> & { newEmail: string | null }
 
-const selectOwn = statement<OwnRow, { id: string; now: Date }>(`
-  select ${OF_USER}, ${rolesOfUser('document_id')} as roles, c.new_email as "newEmail",
+/** The user with this id, not deleted, with its open change of the address. */
+export const findOwnUser = rowStatement<OwnRow, { id: UserId; now: Date }, OwnUser>(
+  `select ${OF_USER}, ${rolesOfUser('document_id')} as roles, c.new_email as "newEmail",
     c.new_token_hash is null as "isNewConfirmed", c.old_token_hash is null as "isOldConfirmed",
     c.created_at as "askedAt", c.expires_at as "validUntil"
   from "user" u
@@ -86,16 +84,12 @@ const selectOwn = statement<OwnRow, { id: string; now: Date }>(`
     where x."user" = u.document_id and x.ended_at is null and ${isAfter('x.expires_at', '$now')}
       and email_key(x.old_email) = email_key(u.email)
     order by x.created_at desc limit 1) c on true
-  where u.document_id = $id and u.deleted_at is null`)
-
-/** The user with this id, not deleted, with its open change of the address. */
-export async function findOwnUser(db: Database, id: UserId, now: Date): Promise<OwnUser | undefined> {
-  const [row] = await selectOwn(db, { id, now })
-  if (!row) return undefined
-  const { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil, ...user } = row
-  if (newEmail === null) return { ...user, emailChange: null }
-  return { ...user, emailChange: { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil } }
-}
+  where u.document_id = $id and u.deleted_at is null`,
+  ({ newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil, ...user }) => ({
+    ...user,
+    emailChange: newEmail === null ? null : { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil },
+  }),
+)
 
 /** A change that one of its links confirms, behind the lock of its user. */
 export interface ConfirmedEmailChange {
@@ -119,7 +113,11 @@ interface PresentedLink {
   now: Date
 }
 
-const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
+/**
+ * Locks the active user of a link until the transaction ends, and reads the change behind the lock. Undefined when the
+ * link is unknown, used or expired, or the change was ended.
+ */
+export const lockConfirmedChange = rowStatement<ConfirmedEmailChange, PresentedLink>(`
   with u as (
     select * from "user"
     where document_id = coalesce(
@@ -137,18 +135,6 @@ const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
   from u cross join lateral email_change_of(u.document_id, $tokenHash, $now) c
   where email_key(c.old_email) = email_key(u.email) and not has_fixed_address(u.document_id)`)
 
-/**
- * Locks the active user of a link until the transaction ends, and reads the change behind the lock. Undefined when the
- * link is unknown, used or expired, or the change was ended.
- */
-export async function lockConfirmedChange(
-  db: Database,
-  link: PresentedLink,
-): Promise<ConfirmedEmailChange | undefined> {
-  const [row] = await lockConfirmed(db, link)
-  return row
-}
-
 /** Spends one link of a change, whose user is locked, with the last statement of the transaction. */
 export const confirmEmailChange = closingStatement<{ id: string; isNew: boolean }>(`
   confirmed_email_change as (
@@ -157,14 +143,10 @@ export const confirmEmailChange = closingStatement<{ id: string; isNew: boolean 
       old_token_hash = case when $isNew then old_token_hash else null end
     where document_id = $id)`)
 
-const end = changeStatement<{ userId: UserId; now: Date }>(
+/** Ends the open change of a locked user. Returns 1, or 0 without one. */
+export const endEmailChange = changeStatement<{ userId: UserId; now: Date }>(
   'update email_change set ended_at = $now where "user" = $userId and ended_at is null and expires_at > $now',
 )
-
-/** Ends the open change of a locked user. Returns whether there was one. */
-export async function endEmailChange(db: Database, userId: UserId, now: Date): Promise<boolean> {
-  return (await end(db, { userId, now })) > 0
-}
 
 /** Deletes up to `limit` changes that were asked for before `before`. Returns their number. For maintenance. */
 export const deleteOldEmailChanges = deletionOfOld('email_change', { key: 'document_id', time: 'created_at' })

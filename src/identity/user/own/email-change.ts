@@ -91,7 +91,7 @@ export async function cancelEmailChange(
 ): Promise<{ userId: UserId }> {
   readOwnSession(caller)
   const { userId } = caller
-  if (!(await lockForEmailChange(tx, { userId, since: now })) || !(await endEmailChange(tx, userId, now)))
+  if (!(await lockForEmailChange(tx, { userId, since: now })) || !(await endEmailChange(tx, { userId, now })))
     throw notFound('change of the e-mail address')
   return { userId }
 }
@@ -111,7 +111,7 @@ export async function confirmByLink(
   const { userId } = change
   // Only the reader of mails to the new address learns of it, not the caller.
   if (change.isTaken && (change.isNew || change.isOtherConfirmed)) {
-    await endEmailChange(tx, userId, now)
+    await endEmailChange(tx, { userId, now })
     return { problem: buildLinkInvalid('address_taken'), userId }
   }
   await confirmEmailChange(tx, change)

@@ -1,5 +1,4 @@
 import type { AccountId, UserId } from '../../../base/id.ts'
-import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 
 const IS_ADMIN = `
@@ -8,18 +7,13 @@ const IS_ADMIN = `
   join role r on r.document_id = x.role
   where m."user" = $userId and r.name = $role`
 
-const lockAccounts = statement<{ id: AccountId }, { userId: UserId; role: string }>(`
-  select a.document_id as id from account a
-  where a.document_id = any(array(${IS_ADMIN})) and a.deleted_at is null
-  order by a.document_id for no key update`)
-
 /** Locks the accounts in which a user has this role: their members and their roles stay. Returns their ids. */
-export async function lockAdministeredAccounts(
-  db: Database,
-  by: { userId: UserId; role: string },
-): Promise<AccountId[]> {
-  return (await lockAccounts(db, by)).map(({ id }) => id)
-}
+export const lockAdministeredAccounts = statement<{ id: AccountId }, { userId: UserId; role: string }, AccountId>(
+  `select a.document_id as id from account a
+  where a.document_id = any(array(${IS_ADMIN})) and a.deleted_at is null
+  order by a.document_id for no key update`,
+  ({ id }) => id,
+)
 
 /** An account in which a user has a role. */
 export interface AdministeredAccount {
@@ -29,7 +23,8 @@ export interface AdministeredAccount {
   hasOther: boolean
 }
 
-const selectAdministered = statement<AdministeredAccount, { userId: UserId; role: string }>(`
+/** The accounts in which a user has this role. Read behind the locks of the accounts and of the user. */
+export const listAdministeredAccounts = statement<AdministeredAccount, { userId: UserId; role: string }>(`
   select a.document_id as id, a.name, exists (
     select from account_member m
     join account_member_role x on x.member = m.document_id
@@ -38,11 +33,3 @@ const selectAdministered = statement<AdministeredAccount, { userId: UserId; role
     where m.account = a.document_id and m."user" <> $userId and u.is_actived and u.deleted_at is null) as "hasOther"
   from account a where a.document_id = any(array(${IS_ADMIN})) and a.deleted_at is null
   order by a.document_id`)
-
-/** The accounts in which a user has this role. Read behind the locks of the accounts and of the user. */
-export async function listAdministeredAccounts(
-  db: Database,
-  by: { userId: UserId; role: string },
-): Promise<AdministeredAccount[]> {
-  return selectAdministered(db, by)
-}

@@ -18,15 +18,12 @@ export function readOwnSession({ sessionId, clientId }: Pick<Caller, 'sessionId'
 
 /** The user of the caller with its open change of the address. Throws 404. */
 export async function loadOwnUser(db: Database, { caller, now }: { caller: Caller; now: Date }): Promise<OwnUser> {
-  const user = await findOwnUser(db, caller.userId, now)
+  const user = await findOwnUser(db, { id: caller.userId, now })
   if (!user) throw notFound('user')
   return user
 }
 
-/**
- * Changes the name of the caller (docs/contract/identity.md#own-profile). Returns the user before, and after unless it
- * is equal. Throws 409 for an API key, 422 for an unsafe name.
- */
+/** Changes the name of the caller (docs/contract/identity.md#own-profile). Throws 409 for an API key, 422. */
 export async function changeOwnName(
   db: Database,
   { caller, name, now }: { caller: Caller; name: string | null; now: Date },

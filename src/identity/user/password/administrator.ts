@@ -7,7 +7,7 @@ import type { PasswordDeps } from '../../password/password.ts'
 import { findPasswordFault, type PasswordOwner } from '../../password/password-rule.ts'
 import { endUserAccess } from '../../session/session.ts'
 import { clearLoginThrottle } from '../../throttle/login-attempt.ts'
-import { findUserByEmail, type UserWithRoles, updateUser } from '../../user-record/user.store.ts'
+import { findUserOfAddress, type UserWithRoles, updateUser } from '../../user-record/user.store.ts'
 import { lockUserTokens } from '../managed-user.store.ts'
 import { registerUser, type UserDeps } from '../user.ts'
 
@@ -58,27 +58,24 @@ export async function createAdministrator(
   }
 }
 
-/**
- * Sets a new password for a user, revokes all its sessions and, unless `keepApiKeys`, its API keys, and clears its sign-in
- * throttle. For `signalbox admin password`: recovery for an operator with access to the machine.
- */
+/** Sets a password, revokes sessions and, unless `keepApiKeys`, API keys, for `signalbox admin password`. */
 export async function resetPassword(
   { passwords }: PasswordDeps,
   db: Database,
   input: { email: string; password: string; keepApiKeys?: boolean; now: Date; onSet?: OnChanged },
 ): Promise<{ ok: true } | { ok: false; error: string }> {
   const { email, password, keepApiKeys = false, now, onSet } = input
-  const user = await findUserByEmail(db, email)
+  const user = await findUserOfAddress(db, { email })
   if (!user) return { ok: false, error: `There is no user with the e-mail address ${email}.` }
   const refusal = refusePassword(password, user)
   if (refusal) return refusal
   const passwordHash = await passwords.hash(password)
   await inTransaction(db, async (tx) => {
     // A sign-in with the old password holds this lock: its session then exists, and is revoked with the others.
-    await lockUserTokens(tx, user.id)
+    await lockUserTokens(tx, { id: user.id })
     await updateUser(tx, user.id, { passwordHash, now })
     await endUserAccess(tx, { userId: user.id, now })
-    if (!keepApiKeys) await endUserApiKeys(tx, user.id, now)
+    if (!keepApiKeys) await endUserApiKeys(tx, { userId: user.id, now })
     await clearLoginThrottle(tx, user.id)
     await onSet?.(tx, user.id)
   })

@@ -9,7 +9,7 @@ import {
   findProofCandidate,
   insertProofToken,
   lockProvenUser,
-  setEmailVerified,
+  proveAddress,
 } from '../proof/proof-token.store.ts'
 import { buildLinkInvalid, createProofToken, hashProofToken } from '../proof/proof-token.ts'
 import { LINKS_LIMIT, LINKS_WINDOW_MS, type LinkDeps, type LinkResult } from './password-reset.ts'
@@ -17,10 +17,7 @@ import { LINKS_LIMIT, LINKS_WINDOW_MS, type LinkDeps, type LinkResult } from './
 /** Lifetime of a verification link. */
 export const VERIFICATION_LIFETIME_MS = 24 * 3_600_000
 
-/**
- * Sends a verification link to the address of a user (docs/contract/sessions.md#verification-of-an-address), in the
- * caller's transaction. Throws 503 when no mail can be sent.
- */
+/** Sends a verification link (docs/contract/sessions.md#verification-of-an-address). Throws 503 without a mailer. */
 export async function requestVerification(
   deps: LinkDeps,
   tx: Database,
@@ -53,7 +50,7 @@ export async function verifyByLink(
   const user = await lockProvenUser(tx, { tokenHash: hashProofToken(token), purpose: 'verification', now })
   if (!user) return { problem: buildLinkInvalid('unknown_used_or_expired') }
   const { userId, isEmailVerified } = user
-  await deleteProofTokens(tx, userId, 'verification')
-  if (!isEmailVerified) await setEmailVerified(tx, userId, now)
+  await deleteProofTokens(tx, { userId, purpose: 'verification' })
+  if (!isEmailVerified) await proveAddress(tx, { userId, now })
   return { userId, isChanged: !isEmailVerified }
 }

@@ -20,10 +20,14 @@ beforeEach(async () => {
 const read = (id: UserId) => db.selectFrom('user').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
 
 test('the credentials of a user are its own, and none once it is deleted', async () => {
-  expect(await findOwnCredentials(db, user)).toEqual({ email: `${user}@b.test`, name: 'Ada', passwordHash: 'hash' })
+  expect(await findOwnCredentials(db, { userId: user })).toEqual({
+    email: `${user}@b.test`,
+    name: 'Ada',
+    passwordHash: 'hash',
+  })
   await rows.set('user', user, { deleted_at: MADE_AT })
-  expect(await findOwnCredentials(db, user)).toBeUndefined()
-  expect(await findOwnCredentials(db, newId())).toBeUndefined()
+  expect(await findOwnCredentials(db, { userId: user })).toBeUndefined()
+  expect(await findOwnCredentials(db, { userId: newId() })).toBeUndefined()
 })
 
 describe('the locked credentials', () => {
@@ -53,7 +57,7 @@ describe('the locked credentials', () => {
       db,
       async (tx) => {
         await lockOwnCredentials(tx, { userId: user, keepApps: false, kept: newId() })
-        await setPasswordHash(tx, user, { passwordHash: 'new', verifiedAt: null, now: MADE_AT })
+        await setPasswordHash(tx, { userId: user, passwordHash: 'new', verifiedAt: null, now: MADE_AT })
       },
       () => lock(newId()),
     )
@@ -63,7 +67,7 @@ describe('the locked credentials', () => {
 
 describe('a new password', () => {
   const set = (verifiedAt: Date | null) =>
-    inTransaction(db, (tx) => setPasswordHash(tx, user, { passwordHash: 'new', verifiedAt, now: madeAfter(5) }))
+    inTransaction(db, (tx) => setPasswordHash(tx, { userId: user, passwordHash: 'new', verifiedAt, now: madeAfter(5) }))
 
   test('is that of one user, at its instant', async () => {
     const [before, beside] = [await read(user), await read(other)]

@@ -28,7 +28,7 @@ export type CheckedChange =
 
 /** Whether a user has a password. */
 export async function hasOwnPassword(db: Database, userId: UserId): Promise<boolean> {
-  return ((await findOwnCredentials(db, userId))?.passwordHash ?? null) !== null
+  return ((await findOwnCredentials(db, { userId }))?.passwordHash ?? null) !== null
 }
 
 /** Numbers of sessions and API keys revoked by a change. */
@@ -51,7 +51,7 @@ export async function checkPasswordChange(
   const { caller, address, now, currentPassword, newPassword } = change
   if (caller.sessionId === null)
     throw new Problem('conflict', 'An API key cannot change the password of its owner. Sign in and use the session.')
-  const user = await findOwnCredentials(db, caller.userId)
+  const user = await findOwnCredentials(db, { userId: caller.userId })
   if (!user) throw notFound('user')
   if (user.passwordHash === null)
     throw new Problem('conflict', 'You have no password yet. Ask for a reset link by mail to set one.')
@@ -84,9 +84,9 @@ export async function changeOwnPassword(
   const kept = checked.sessionId
   const present = await lockOwnCredentials(tx, { userId, keepApps, kept })
   if (present?.passwordHash !== checked.presentHash) return { problem: buildWrongPassword('changed_meanwhile') }
-  await setPasswordHash(tx, userId, { passwordHash: checked.passwordHash, verifiedAt: null, now })
+  await setPasswordHash(tx, { userId, passwordHash: checked.passwordHash, verifiedAt: null, now })
   await endUserAccess(tx, { userId, keepApps, kept, now })
-  if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
+  if (!keepApiKeys) await endUserApiKeys(tx, { userId, now })
   await forgiveAttempt(tx, checked.attempt)
   return { sessions: present.endingSessions, apiKeys: keepApiKeys ? 0 : present.apiKeys }
 }

@@ -71,10 +71,7 @@ export async function requestReset(
 /** Links that no limit counts: the operator of the machine asks for them. */
 const NO_LIMIT = 2 ** 31 - 1
 
-/**
- * Makes a reset link for a user without a mail, for `signalbox user reset-link`, in the caller's transaction. Returns
- * its URL; undefined for a user who is disabled or deleted.
- */
+/** Makes a reset link without a mail, for `signalbox user reset-link`. Undefined for a disabled or deleted user. */
 export async function makeResetLink(
   { random, baseUrl }: Pick<LinkDeps, 'random' | 'baseUrl'>,
   tx: Database,
@@ -96,10 +93,7 @@ export async function isResetLink(db: Database, { token, now }: { token: string;
 /** A new password for a valid link, or an invalid link. */
 export type PreparedReset = { kind: 'invalid' } | { kind: 'ready'; passwordHash: string }
 
-/**
- * Checks the link and the new password of a reset, and hashes the password. Runs outside any transaction. Throws a 422 on
- * `password`, for a valid link only.
- */
+/** Checks and hashes a new password, outside any transaction. Throws a 422 on `password`, for a valid link only. */
 export async function prepareReset(
   { passwords }: PasswordDeps,
   db: Database,
@@ -124,11 +118,11 @@ export async function resetByLink(
   const user = await lockProvenUser(tx, { tokenHash: hashProofToken(token), purpose: 'reset', now })
   if (!user) return { problem: buildLinkInvalid('used_meanwhile') }
   const { userId } = user
-  await setPasswordHash(tx, userId, { passwordHash: prepared.passwordHash, verifiedAt: now, now })
-  await deleteProofTokens(tx, userId, 'reset')
+  await setPasswordHash(tx, { userId, passwordHash: prepared.passwordHash, verifiedAt: now, now })
+  await deleteProofTokens(tx, { userId, purpose: 'reset' })
   await clearLoginThrottle(tx, userId)
   await endUserAccess(tx, { userId, now })
-  if (!keepApiKeys) await endUserApiKeys(tx, userId, now)
+  if (!keepApiKeys) await endUserApiKeys(tx, { userId, now })
   const { passwordHash } = prepared
   return { userId, passwordHash, ended: { sessions: user.sessions, apiKeys: keepApiKeys ? 0 : user.apiKeys } }
 }

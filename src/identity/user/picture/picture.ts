@@ -21,10 +21,7 @@ export const PICTURE_PATH = '/api/v3/auth/picture'
 /** Bytes of the key of a picture, so that its address cannot be guessed. */
 const KEY_BYTES = 16
 
-/**
- * Makes the stored picture of an upload in base64 (RFC 4648, either alphabet). Runs outside any transaction. Throws 409
- * for an API key, 422 on `image`, 503.
- */
+/** Makes the stored picture of an upload in base64 (RFC 4648, either alphabet). Throws 409 for an API key, 422, 503. */
 export async function preparePicture(caller: Caller, image: string): Promise<Buffer> {
   readOwnSession(caller)
   const bytes = Buffer.from(image, 'base64')
@@ -34,10 +31,7 @@ export async function preparePicture(caller: Caller, image: string): Promise<Buf
   return makePicture(bytes)
 }
 
-/**
- * Sets the picture of the caller (docs/contract/identity.md#own-picture): it gets a new address, and the earlier one
- * ends. Returns the user before and after. Throws 404.
- */
+/** Sets the picture of the caller (docs/contract/identity.md#own-picture) at a new address. Throws 404. */
 export async function setOwnPicture(
   { random, baseUrl }: PictureDeps,
   db: Database,
@@ -60,14 +54,14 @@ export async function removeOwnPicture(
   const before = await loadManagedUser(db, caller.userId)
   if (before.avatarUrl === null) return { before }
   const change = { avatarUrl: null, now }
-  await removePicture(db, before.id)
+  await removePicture(db, { userId: before.id })
   await updateUser(db, before.id, change)
   return { before, after: applyUserChange(before, change) }
 }
 
 /** The picture with this key. Throws 404. */
 export async function loadPicture(db: Database, key: string): Promise<Buffer> {
-  const content = await findPicture(db, key)
+  const content = await findPicture(db, { key })
   if (!content) throw notFound('picture')
   return content
 }

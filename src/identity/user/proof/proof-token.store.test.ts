@@ -13,7 +13,7 @@ import {
   findProvenUser,
   insertProofToken,
   lockProvenUser,
-  setEmailVerified,
+  proveAddress,
 } from './proof-token.store.ts'
 import type { ProofPurpose } from './proof-token.ts'
 
@@ -108,7 +108,7 @@ describe('a link', () => {
   test('is used up with all others of its purpose, of its user alone', async () => {
     const [first, second] = [await insert(), await insert()]
     const [verify, foreign] = [await insert({ purpose: 'verification' }), await insert({ of: other })]
-    await write((tx) => deleteProofTokens(tx, user, 'reset'))
+    await write((tx) => deleteProofTokens(tx, { userId: user, purpose: 'reset' }))
     expect([await find(first), await find(second)]).toEqual([undefined, undefined])
     expect([await find(verify, 'verification'), await find(foreign)]).toMatchObject([
       { userId: user },
@@ -148,7 +148,7 @@ test('who asks for a link is an active user, by its address or its id, with its 
 })
 
 test('an address is verified once, of its user alone', async () => {
-  const verify = (ms: number) => write((tx) => setEmailVerified(tx, user, madeAfter(ms)))
+  const verify = (ms: number) => write((tx) => proveAddress(tx, { userId: user, now: madeAfter(ms) }))
   const read = async (id: UserId) => {
     const text = 'select email_verified_at, updated_at from "user" where document_id = $1'
     return (await database.pool.query(text, [id])).rows[0]

@@ -2,7 +2,7 @@ import type { UserId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, isAfter, rowStatement } from '../../../postgres/statement/statement.ts'
 import { mailRoomOf } from '../../mail/mail-room.ts'
 import { hasEmail } from '../../user-record/user.store.ts'
 import type { ProofPurpose } from './proof-token.ts'
@@ -17,9 +17,7 @@ interface NewProofToken {
   now: Date
 }
 
-/**
- * Inserts a token, with the last statement of the transaction. Without a user the same statement inserts nothing, so that both take the same time.
- */
+/** Inserts a token. Without a user the same statement inserts nothing, so that both take the same time. */
 export const insertProofToken = closingStatement<NewProofToken>(`
   new_proof as (
     insert into proof_token (token_hash, purpose, "user", email, expires_at, created_at)
@@ -87,20 +85,18 @@ interface PresentedProof {
   now: Date
 }
 
-/** A token is valid while its address is still that of the active user. */
-const selectValid = statement<ProvenUser, PresentedProof>(`
+/** The user of a token. Undefined when it is unknown, used or expired, or the user has another address now. */
+export const findProvenUser = rowStatement<ProvenUser, PresentedProof>(`
   select t."user" as "userId", u.email, u.name from proof_token t
   cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
   where t.token_hash = $tokenHash and t.purpose = $purpose and ${isAfter('t.expires_at', '$now')}
     and u.is_actived and u.deleted_at is null and email_key(u.email) = email_key(t.email)`)
 
-/** The user of a token. Undefined when it is unknown, used or expired, or the user has another address now. */
-export async function findProvenUser(db: Database, token: PresentedProof): Promise<ProvenUser | undefined> {
-  const [row] = await selectValid(db, token)
-  return row
-}
-
-const lockProven = statement<LockedProven, PresentedProof>(`
+/**
+ * Locks the user of a token until the transaction ends, and reads the token behind the lock: of two concurrent uses one
+ * succeeds, since each deletes it (`deleteProofTokens`). Undefined like `findProvenUser`.
+ */
+export const lockProvenUser = rowStatement<LockedProven, PresentedProof>(`
   with u as (
     select * from "user"
     where document_id = (select "user" from proof_token where token_hash = $tokenHash)
@@ -121,33 +117,16 @@ export interface LockedProven extends ProvenUser {
   apiKeys: number
 }
 
-/**
- * Locks the user of a token until the transaction ends, and reads the token behind the lock: of two concurrent uses one
- * succeeds, since each deletes it (`deleteProofTokens`). Undefined like `findProvenUser`.
- */
-export async function lockProvenUser(db: Database, token: PresentedProof): Promise<LockedProven | undefined> {
-  const [row] = await lockProven(db, token)
-  return row
-}
-
-const removeAll = closingStatement<{ userId: UserId; purpose: ProofPurpose }>(
+/** Deletes the tokens of a user, who is locked, with the last statement of the transaction. */
+export const deleteProofTokens = closingStatement<{ userId: UserId; purpose: ProofPurpose }>(
   'used_proofs as (delete from proof_token where "user" = $userId and purpose = $purpose)',
 )
-
-/** Deletes the tokens of a user, who is locked, with the last statement of the transaction. */
-export async function deleteProofTokens(db: Database, userId: UserId, purpose: ProofPurpose): Promise<void> {
-  await removeAll(db, { userId, purpose })
-}
 
 /** Deletes up to `limit` tokens that expired before `before`. Returns their number. For maintenance. */
 export const deleteExpiredProofTokens = deletionOfOld('proof_token', { key: 'token_hash', time: 'expires_at' })
 
-const verify = closingStatement<{ userId: UserId; now: Date }>(`
+/** Marks the address of a locked user as verified, with the last statement of the transaction. */
+export const proveAddress = closingStatement<{ userId: UserId; now: Date }>(`
   verified_user as (
     update "user" set email_verified_at = $now, updated_at = $now
     where document_id = $userId and email_verified_at is null)`)
-
-/** Marks the address of a locked user as verified, with the last statement of the transaction. */
-export async function setEmailVerified(db: Database, userId: UserId, now: Date): Promise<void> {
-  await verify(db, { userId, now })
-}

@@ -32,9 +32,9 @@ test('a client of another system is registered once, with its id and the secrets
   const [client, other] = [clientOf({}), clientOf({ secrets: [] })]
   expect([await take(client), await isClientKnown(db, other.id), await take(other)]).toEqual([true, false, true])
   expect(await take({ ...client, secrets: [], settings: { ...client.settings, name: 'Another' } })).toBe(false)
-  const found = await findClientWithSecrets(db, client.id)
+  const found = await findClientWithSecrets(db, { id: client.id })
   expect(found?.client).toMatchObject({ ...client.settings, id: client.id, registration: 'administrator' })
   const byHash = (one: { hash: Buffer }, another: { hash: Buffer }) => one.hash.compare(another.hash)
   expect(found?.secrets.toSorted(byHash)).toEqual(secrets)
-  expect((await findClientWithSecrets(db, other.id))?.secrets).toEqual([])
+  expect((await findClientWithSecrets(db, { id: other.id }))?.secrets).toEqual([])
 })

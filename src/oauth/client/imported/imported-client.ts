@@ -33,10 +33,7 @@ const insertSecrets = closingStatement<{
     select x.id, $client, decode(x.hash, 'hex'), x.expires_at, $now
     from unnest($ids::uuid[], $hashes::text[], $expiries::timestamptz[]) x (id, hash, expires_at))`)
 
-/**
- * Registers a client with its secrets, in the caller's transaction. False for one of an earlier import. Throws a
- * 422 for settings that this service refuses.
- */
+/** Registers a client with its secrets. False for one of an earlier import. Throws a 422 for refused settings. */
 export async function importClient(
   { ids }: { ids: IdMaker },
   tx: Database,

@@ -50,10 +50,7 @@ const SEALED_MEMBERS = ['deviceCode', 'parJti'] as const
 
 const SEAL_CONTEXT = 'oauth-state'
 
-/**
- * Minimum interval between polls of a device. Clients wait 5 s by default (RFC 8628 section 3.2); a second is for the
- * network.
- */
+/** Minimum interval between polls of a device. Clients wait 5 s (RFC 8628 section 3.2); a second is for the network. */
 const POLL_SPACING_MS = 4_000
 
 /** Models that are also found by another key: their own id is stored encrypted. */
@@ -106,11 +103,13 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
       return found && { ...toPayload(deps, found, undefined), userCode }
     },
     consume: (id) => consumeOnce(deps, model, id),
-    destroy: (id) => {
+    destroy: async (id) => {
       forgetRow(Provider.ctx, keyOf(id))
-      return deleteState(db, keyOf(id))
+      await deleteState(db, keyOf(id))
     },
-    revokeByGrantId: (grantId) => deleteTokenFamilyModel(db, grantId, model),
+    revokeByGrantId: async (grantId) => {
+      await deleteTokenFamilyModel(db, { grantId, model })
+    },
   }
 }
 
@@ -180,7 +179,7 @@ function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undef
 async function refuseEarlyPoll(db: Database, found: FoundState, key: { model: string; idHash: Buffer }): Promise<void> {
   const { accountId, error } = found.payload
   if (Provider.ctx?.oidc?.route !== 'token' || accountId !== undefined || error !== undefined) return
-  if (!(await notePoll(db, key, POLL_SPACING_MS))) throw new errors.SlowDown()
+  if (!(await notePoll(db, { ...key, spacingMs: POLL_SPACING_MS }))) throw new errors.SlowDown()
 }
 
 /** Refuses the repeat of a redemption by the same client, whose answer `answerRepeats` sends again. */

@@ -80,7 +80,7 @@ export async function answerRepeat(
   spent: Buffer,
 ): Promise<void> {
   const since = new Date(machineClock.now() - refresh.repeatMs - MARGIN_MS)
-  const answer = await findRefreshAnswer(db, spent, since)
+  const answer = await findRefreshAnswer(db, { idHash: spent, since })
   if (answer === undefined) return
   ctx.status = 200
   ctx.body = JSON.parse(keyring.open(answer, contextOf(spent)))

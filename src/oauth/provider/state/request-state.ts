@@ -100,10 +100,7 @@ export const findBegunState = (ctx: object | undefined): RequestState | undefine
 /** No session has this id. */
 const NO_SESSION = NIL_ID
 
-/**
- * The session of the browser that must live while codes and families of a request are written: that of its user. A request
- * to the token endpoint comes from no browser.
- */
+/** The session of the browser that must live while codes and families are written; null at the token endpoint. */
 export function findBrowserOfRows(ctx: KoaContextWithOIDC | undefined, state: RequestState | undefined): string | null {
   return !ctx || ctx.oidc.route === 'token' ? null : (state?.browser?.sessionId ?? NO_SESSION)
 }

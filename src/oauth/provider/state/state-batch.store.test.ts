@@ -26,7 +26,7 @@ test('a redemption waits for the end of its family before it holds the code, so 
   await upsertState(db, buildRow('Grant', FAMILY))
   await upsertState(db, buildRow('AuthorizationCode', 'code'))
   const { redeemed } = await inTransaction(db, async (tx) => {
-    await deleteTokenFamilyModel(tx, FAMILY, 'Grant')
+    await deleteTokenFamilyModel(tx, { grantId: FAMILY, model: 'Grant' })
     const redeemed = writeStateBatch(db, {
       spent: { model: 'AuthorizationCode', idHash: hashStateId('code'), consumedBy: null, answer: null },
       rows: [{ ...buildRow('AccessToken', 'token'), tokenFamilyHash: hashStateId(FAMILY) }],

@@ -77,10 +77,7 @@ const writeBatch = statement<
 
 const UNSPENT = { model: null, idHash: null, consumedBy: null, answer: null }
 
-/**
- * Spends a code or token and writes rows of one family, in one statement. False when the code or token was spent before: of
- * calls at the same time exactly one gets true.
- */
+/** Spends a code or token and writes rows of one family. False when spent: of calls at once exactly one gets true. */
 export async function writeStateBatch(db: Database, { spent, rows, browser, now }: StateBatch): Promise<boolean> {
   const made = rows.find(({ model }) => model === 'Grant')
   const tokenFamilyHash = rows.find((row) => row.tokenFamilyHash !== null)?.tokenFamilyHash ?? null

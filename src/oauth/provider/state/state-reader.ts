@@ -92,7 +92,7 @@ export async function readUserClaims(
   ctx: KoaContextWithOIDC | undefined,
 ): Promise<UserClaims | undefined> {
   const state = findRequestState(ctx)
-  return state?.users.has(subject) ? state.users.get(subject) : findActiveUser(db, subject)
+  return state?.users.has(subject) ? state.users.get(subject) : findActiveUser(db, { id: subject })
 }
 
 /** Grant of a user to a client: cached in the request, or else read. */
@@ -103,7 +103,7 @@ export async function readGrant(
 ): Promise<GrantRecord | undefined> {
   const grants = findRequestState(ctx)?.grants
   const key = grantKey(userId, clientId)
-  return grants?.has(key) ? grants.get(key) : findGrantOf(db, userId, clientId)
+  return grants?.has(key) ? grants.get(key) : findGrantOf(db, { userId, clientId })
 }
 
 const grantKey = (userId: string, clientId: string) => `${userId} ${clientId}`

@@ -76,7 +76,7 @@ describe('a row', () => {
     await keep('one', { model: 'RefreshToken' })
     const spend = (id: string, at: number) =>
       consumeState(db, { ...keyOf(id), consumedBy: hashStateId(`app ${at}`), now: madeAfter(at) })
-    expect([await spend('one', 1), await spend('one', 2), await spend('three', 3)]).toEqual([true, false, false])
+    expect([await spend('one', 1), await spend('one', 2), await spend('three', 3)]).toEqual([1, 0, 0])
     const spent = async (id: string, model?: string) => findState(db, { ...keyOf(id, model), now: MADE_AT })
     expect(await spent('one')).toMatchObject({ consumedAt: madeAfter(1), consumedBy: hashStateId('app 1') })
     for (const row of [await spent('two'), await spent('one', 'RefreshToken')])
@@ -142,7 +142,7 @@ describe('a family', () => {
   })
 
   test('loses the rows of one model', async () => {
-    await deleteTokenFamilyModel(db, 'mine', 'AccessToken')
+    await deleteTokenFamilyModel(db, { grantId: 'mine', model: 'AccessToken' })
     expect(await list()).toEqual([...THEIRS, 'Grant grant mine', 'RefreshToken RefreshToken mine'].toSorted())
   })
 
@@ -171,13 +171,11 @@ describe('a family', () => {
 
 test('a device polls at its interval, each for itself', async () => {
   for (const model of ['DeviceCode', 'Other']) for (const id of ['one', 'two']) await keep(id, { model })
-  const poll = (id: string, spacingMs: number, model = 'DeviceCode') => notePoll(db, keyOf(id, model), spacingMs)
-  expect([await poll('one', 60_000), await poll('one', 60_000)]).toEqual([true, false])
+  const poll = (id: string, spacingMs: number, model = 'DeviceCode') => notePoll(db, { ...keyOf(id, model), spacingMs })
+  expect([await poll('one', 60_000), await poll('one', 60_000)]).toEqual([1, 0])
   // The column has milliseconds, so the instant of the poll may have been rounded up.
-  expect(await poll('one', -1)).toBe(true)
-  expect([await poll('two', 60_000), await poll('one', 60_000, 'Other'), await poll('none', 0)]).toEqual([
-    ...[true, true, false],
-  ])
+  expect(await poll('one', -1)).toBe(1)
+  expect([await poll('two', 60_000), await poll('one', 60_000, 'Other'), await poll('none', 0)]).toEqual([...[1, 1, 0]])
 })
 
 test('the answer of a redemption is read after an instant, of its refresh token alone', async () => {
@@ -194,7 +192,7 @@ test('the answer of a redemption is read after an instant, of its refresh token 
       ...[model, hashStateId(id), answer],
     ])
   await set('one', 'Other', 'another')
-  const read = (id: string, ms: number) => findRefreshAnswer(db, hashStateId(id), madeAfter(ms))
+  const read = (id: string, ms: number) => findRefreshAnswer(db, { idHash: hashStateId(id), since: madeAfter(ms) })
   expect(await read('one', 4)).toBeUndefined()
   await set('one', 'RefreshToken', 'sealed')
   expect([await read('one', 4), await read('one', 5), await read('two', 4)]).toEqual(['sealed', undefined, undefined])

@@ -1,6 +1,7 @@
+import { sweepStatement } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
-import { changeStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, isAfter, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 
 /** Stored row of one model under one id. */
 export interface StateRow {
@@ -56,18 +57,10 @@ export async function insertNewState(db: Database, row: StateRow): Promise<boole
   return (await insertNew(db, toParams(row))) > 0
 }
 
-const findOne = statement<FoundState, { model: string; idHash: Buffer; now: Date }>(`
+/** The row of this id that has not expired. */
+export const findState = rowStatement<FoundState, { model: string; idHash: Buffer; now: Date }>(`
   select ${found.members('s')} from oauth_state s
   where s.model = $model and s.id_hash = $idHash and ${isAfter('s.expires_at', '$now')}`)
-
-/** The row of this id that has not expired. */
-export async function findState(
-  db: Database,
-  key: { model: string; idHash: Buffer; now: Date },
-): Promise<FoundState | undefined> {
-  const [row] = await findOne(db, key)
-  return row
-}
 
 /**
  * The condition on a row `s`: its browser session is valid at `$now`, or it has none. The session is looked up by its
@@ -81,100 +74,56 @@ export const FOLLOWS_LIVE_BROWSER = `(
     where b.document_id = (s.payload ->> 'browserSession')::uuid
   ))`
 
-const findUid = statement<FoundState, { model: string; uid: string; now: Date }>(`
+/** The unexpired row with this `uid`, while its browser session is valid. */
+export const findStateByUid = rowStatement<FoundState, { model: string; uid: string; now: Date }>(`
   select ${found.members('s')} from oauth_state s
   where s.model = $model and s.uid = $uid and ${isAfter('s.expires_at', '$now')} and ${FOLLOWS_LIVE_BROWSER}`)
 
-/** The unexpired row with this `uid`, while its browser session is valid. */
-export async function findStateByUid(
-  db: Database,
-  key: { model: string; uid: string; now: Date },
-): Promise<FoundState | undefined> {
-  const [row] = await findUid(db, key)
-  return row
-}
-
-const findUserCode = statement<FoundState, { model: string; userCodeHash: Buffer; now: Date }>(`
+/** The row with this user code that has not expired. */
+export const findStateByUserCode = rowStatement<FoundState, { model: string; userCodeHash: Buffer; now: Date }>(`
   select ${found.members('s')} from oauth_state s
   where s.model = $model and s.user_code_hash = $userCodeHash and ${isAfter('s.expires_at', '$now')}`)
 
-/** The row with this user code that has not expired. */
-export async function findStateByUserCode(
-  db: Database,
-  key: { model: string; userCodeHash: Buffer; now: Date },
-): Promise<FoundState | undefined> {
-  const [row] = await findUserCode(db, key)
-  return row
-}
-
-const consume = changeStatement<{ model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
+/** Spends a row. Returns 1, or 0 for a spent or deleted one: of concurrent calls exactly one gets 1. */
+export const consumeState = changeStatement<{ model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
   update oauth_state set consumed_at = $now, consumed_by = $consumedBy
   where model = $model and id_hash = $idHash and consumed_at is null`)
 
-/** Spends a row. False for a spent or deleted one: of concurrent calls exactly one gets true. */
-export async function consumeState(
-  db: Database,
-  key: { model: string; idHash: Buffer; consumedBy: Buffer | null; now: Date },
-): Promise<boolean> {
-  return (await consume(db, key)) > 0
-}
-
-const destroy = statement<object, { model: string; idHash: Buffer }>(
+/** Deletes a row. */
+export const deleteState = statement<object, { model: string; idHash: Buffer }>(
   'delete from oauth_state where model = $model and id_hash = $idHash',
 )
-
-/** Deletes a row. */
-export async function deleteState(db: Database, key: { model: string; idHash: Buffer }): Promise<void> {
-  await destroy(db, key)
-}
 
 const endTokenFamily = statement<object, { grantId: string }>(
   "delete from oauth_state where model = 'Grant' and grant_id = $grantId",
 )
 const deleteOfTokenFamily = statement<object, { grantId: string }>('delete from oauth_state where grant_id = $grantId')
-const deleteOfModel = statement<object, { grantId: string; model: string }>(
+/** Deletes the rows of one model of an authorization. */
+export const deleteTokenFamilyModel = statement<object, { grantId: string; model: string }>(
   'delete from oauth_state where grant_id = $grantId and model = $model',
 )
 
-/** Deletes the rows of one model of an authorization. */
-export async function deleteTokenFamilyModel(db: Database, grantId: string, model: string): Promise<void> {
-  await deleteOfModel(db, { grantId, model })
-}
-
-/**
- * Revokes an authorization with all its codes and tokens. The first statement waits for tokens being written; the
- * second one sees them.
- */
+/** Revokes an authorization. The first statement waits for tokens being written; the second one sees them. */
 export async function deleteTokenFamily(db: Database, grantId: string): Promise<void> {
   await endTokenFamily(db, { grantId })
   await deleteOfTokenFamily(db, { grantId })
 }
 
-const poll = changeStatement<{ model: string; idHash: Buffer; spacingMs: number }>(`
+/** Records a poll of a device. Returns 1, or 0 when it polled less than `spacingMs` ago: of parallel calls one gets 1. */
+export const notePoll = changeStatement<{ model: string; idHash: Buffer; spacingMs: number }>(`
   update oauth_state set polled_at = statement_timestamp()
   where model = $model and id_hash = $idHash
     and (polled_at is null or polled_at <= statement_timestamp() - $spacingMs * interval '1 millisecond')`)
 
-/** Records a poll of a device. False when it polled less than `spacingMs` ago: of parallel calls one gets true. */
-export async function notePoll(
-  db: Database,
-  key: { model: string; idHash: Buffer },
-  spacingMs: number,
-): Promise<boolean> {
-  return (await poll(db, { ...key, spacingMs })) > 0
-}
-
-const readAnswer = statement<{ answer: string }, { idHash: Buffer; since: Date }>(`
-  select answer from oauth_state
-  where model = 'RefreshToken' and id_hash = $idHash and consumed_at > $since and answer is not null`)
-
 /** The encrypted answer to a redemption after `since`. */
-export async function findRefreshAnswer(db: Database, idHash: Buffer, since: Date): Promise<string | undefined> {
-  const [row] = await readAnswer(db, { idHash, since })
-  return row?.answer
-}
+export const findRefreshAnswer = rowStatement<{ answer: string }, { idHash: Buffer; since: Date }, string>(
+  `select answer from oauth_state
+  where model = 'RefreshToken' and id_hash = $idHash and consumed_at > $since and answer is not null`,
+  ({ answer }) => answer,
+)
 
-const clearAnswers = changeStatement<{ before: Date; limit: number }>(`
+/** Clears answers of redemptions before `before`. Returns their number. */
+export const clearOldAnswers = sweepStatement(`
   update oauth_state s set answer = null
   from (
     select model, id_hash from oauth_state where answer is not null and consumed_at < $before limit $limit
@@ -182,20 +131,11 @@ const clearAnswers = changeStatement<{ before: Date; limit: number }>(`
   ) old
   where s.model = old.model and s.id_hash = old.id_hash`)
 
-/** Clears answers of redemptions before `before`. Returns their number. */
-export async function clearOldAnswers(db: Database, before: Date, limit: number): Promise<number> {
-  return clearAnswers(db, { before, limit })
-}
-
-const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
+/** Deletes rows that expired before `before`. Returns their number. */
+export const deleteExpiredState = sweepStatement(`
   delete from oauth_state s
   using (
     select model, id_hash from oauth_state where expires_at < $before order by expires_at limit $limit
     for update skip locked
   ) old
   where s.model = old.model and s.id_hash = old.id_hash`)
-
-/** Deletes rows that expired before `before`. Returns their number. */
-export async function deleteExpiredState(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteExpired(db, { before, limit })
-}

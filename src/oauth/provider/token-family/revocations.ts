@@ -16,10 +16,7 @@ export interface RevocationFacts {
 export interface ProviderRevocations {
   /** Ends the session of a browser that signed out at a client's request. Returns the cookies that remove it. */
   endBrowserSession(session: { userId: string; sessionId: string }, facts: RevocationFacts): Promise<AnswerCookie[]>
-  /**
-   * Revokes the sessions of a grant after the revocation of a token family: by its client, by reuse of a code or token,
-   * or by a sign-out. Never rejects.
-   */
+  /** Revokes the sessions of a grant after the end of a token family. Never rejects. */
   recordTokenFamilyEnd(
     grantId: string,
     cause: 'revoked' | 'reused' | 'signed out',

@@ -16,10 +16,7 @@ export interface TokenFamilyDeps extends ReadDeps {
   ids: IdMaker
   random: Random
   apiResource: string
-  /**
-   * Writes the grant of a first-party client without a question, with its event and its audit entry. Undefined when the
-   * client has been deleted, or the user disabled.
-   */
+  /** Writes the grant of a first-party client, with its event. Undefined for a deleted client or a disabled user. */
   keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: RevocationFacts) => Promise<GrantRecord | undefined>
 }
 
