@@ -49,9 +49,7 @@ export interface ConnectionDeps {
 }
 
 /** The encryption context of the secret of a connection: a ciphertext of one row does not decrypt on another. */
-export function connectionSecretContextOf(id: string): string {
-  return `connection:${id}`
-}
+export const connectionSecretContextOf = (id: string) => `connection:${id}`
 
 type SettingsInput = Static<typeof UpdateConnectionBody>
 

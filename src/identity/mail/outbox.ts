@@ -17,9 +17,7 @@ export interface MailDeps {
 }
 
 /** The encryption context of a mail's content: that of one mail does not decrypt in another. */
-export function mailContextOf(id: MailId): string {
-  return `mail:${id}`
-}
+export const mailContextOf = (id: MailId) => `mail:${id}`
 
 /** Checks that this service sends mails. Throws 503 `dependency_unavailable`. */
 export function checkCanSend({ canSendMail }: MailDeps): void {

@@ -11,11 +11,7 @@ export function readDomain(text: string): string | undefined {
 }
 
 /** The domain of an address, as `readDomain` writes it. Addresses have ASCII hosts. Pure. */
-export function domainOf(email: string): string {
-  return email.slice(email.indexOf('@') + 1).toLowerCase()
-}
+export const domainOf = (email: string) => email.slice(email.indexOf('@') + 1).toLowerCase()
 
 /** The name whose TXT record proves a domain. */
-export function challengeNameOf(domain: string): string {
-  return `_signalbox-challenge.${domain}`
-}
+export const challengeNameOf = (domain: string) => `_signalbox-challenge.${domain}`

@@ -54,9 +54,7 @@ export function readUserSession(caller: Pick<Caller, 'sessionId'>): SessionId {
 }
 
 /** The `context` of the keyring for the secret of a factor. */
-export function totpContextOf(id: string): string {
-  return `totp:${id}`
-}
+export const totpContextOf = (id: string) => `totp:${id}`
 
 /** The secret of a factor; undefined when no key of SECRET_KEY decrypts it. */
 export function openTotpSecret(
