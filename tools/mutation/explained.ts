@@ -62,7 +62,7 @@ export const EXPLAINED: readonly Explained[] = [
   })),
   {
     path: 'src/identity/sign-in/second-factor/second-factor.ts',
-    lineText: 'const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now }))',
+    lineText: 'const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now })) > 0',
     change: 'hash !== undefined -> true',
     reason: 'only costs a statement: no row has a hash that is null',
   },
@@ -275,7 +275,7 @@ export const EXPLAINED: readonly Explained[] = [
   {
     path: 'src/identity/social-login/social-login.ts',
     lineText:
-      "if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider }, name)",
+      "if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider, name })",
     change: 'name !== null -> true',
     reason: 'saves a statement: a provider posts once, and no name is what a flow has before',
   },

@@ -7,29 +7,24 @@ import { deviceRoutes } from '../../identity/pages/account/device.routes.ts'
 import { emailChangePageRoutes } from '../../identity/pages/account/email-change.routes.ts'
 import { invitationPageRoutes } from '../../identity/pages/account/invitation.routes.ts'
 import { linkPageRoutes } from '../../identity/pages/account/link.routes.ts'
-import { CHOOSE_PICTURE } from '../../identity/pages/account/picture-script.ts'
 import { profilePageRoutes } from '../../identity/pages/account/profile.routes.ts'
 import type { Brand } from '../../identity/pages/brand/brand.ts'
 import type { PageFile } from '../../identity/pages/brand/page-file.ts'
 import { buildBrowserCookies } from '../../identity/pages/browser/browser-cookie.ts'
 import { buildBrowserKeys } from '../../identity/pages/browser/browser-key.ts'
-import { CLEAN_ADDRESS } from '../../identity/pages/frame/clean-address.ts'
-import { COPY_SCRIPT } from '../../identity/pages/frame/copy-script.ts'
 import { ICON } from '../../identity/pages/frame/page.ts'
 import { mailLoginPageRoutes } from '../../identity/pages/mail-login/mail-login.routes.ts'
 import { organizationPageRoutes } from '../../identity/pages/organization/organization.routes.ts'
-import { SHOW_PASSWORD } from '../../identity/pages/password/password-script.ts'
+import { PAGE_SCRIPTS } from '../../identity/pages/script/page-script.ts'
 import { passkeyPageRoutes } from '../../identity/pages/security/passkey.routes.ts'
 import { passwordChangeRoutes } from '../../identity/pages/security/password-change.routes.ts'
 import { securityRoutes } from '../../identity/pages/security/security.routes.ts'
 import { stepUpPageRoutes } from '../../identity/pages/security/step-up.routes.ts'
 import { browserSessionRoutes } from '../../identity/pages/sign-in/browser-session.routes.ts'
 import { continueRoutes } from '../../identity/pages/sign-in/continue.routes.ts'
-import { PASSKEY_SCRIPT } from '../../identity/pages/sign-in/passkey-form.ts'
 import { secondStepRoutes } from '../../identity/pages/sign-in/second-step.routes.ts'
 import { signInPageRoutes } from '../../identity/pages/sign-in/sign-in.routes.ts'
 import { signUpPageRoutes } from '../../identity/pages/sign-up/sign-up.routes.ts'
-import { BRIDGE_SCRIPT } from '../../identity/social-login/bridge-page.ts'
 import { connectionRoutes } from '../../identity/social-login/identity/connection.routes.ts'
 import { devProviderRoutes } from '../../identity/social-login/provider/dev-provider.routes.ts'
 import { listProviderButtons } from '../../identity/social-login/provider/provider-button.ts'
@@ -40,7 +35,6 @@ import { engineInteractionRoutes } from '../../oauth/decision/engine-interaction
 import { interactionRoutes } from '../../oauth/decision/interaction.routes.ts'
 import { appRoutes } from '../../oauth/grant/app.routes.ts'
 import { findApiResource } from '../../oauth/provider/provider-source.ts'
-import { SUBMIT_SCRIPT } from '../../oauth/provider/submit-page.ts'
 import { unsubscribeRoutes } from '../../webhook/mail/unsubscribe.routes.ts'
 import type { Config } from '../config/config.ts'
 import { type Feature, type FeatureParts, feature, type PageSettings } from './feature.ts'
@@ -147,18 +141,7 @@ export const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
   return { ...pageDeps(parts), devProvider }
 })
 
-/** The constant files of all pages. A feature with a script of its own adds it here. */
+/** The constant files of all pages. */
 export function listPageFiles(brand: Brand): PageFile[] {
-  return [
-    brand.style,
-    ICON,
-    SHOW_PASSWORD,
-    CHOOSE_PICTURE,
-    PASSKEY_SCRIPT,
-    COPY_SCRIPT,
-    CLEAN_ADDRESS,
-    BRIDGE_SCRIPT,
-    SUBMIT_SCRIPT,
-    ...(brand.logo ? [brand.logo] : []),
-  ]
+  return [brand.style, ICON, ...PAGE_SCRIPTS, ...(brand.logo ? [brand.logo] : [])]
 }

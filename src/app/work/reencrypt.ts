@@ -1,6 +1,6 @@
 import type { Keyring } from '../../base/keyring.ts'
 import { reencryptSecrets } from '../../delivery/post/reencrypt.ts'
-import { CONNECTION_SECRETS } from '../../identity/connection/stored-secrets.ts'
+import { CONNECTION_SECRETS } from '../../identity/connection/connection.ts'
 import { TOTP_SECRETS } from '../../identity/sign-in/second-factor/totp-factor.ts'
 import { reencryptSigningKeys } from '../../oauth/signing-key/signing-key.ts'
 import type { SecretPlace } from '../../operations/stored-secret/stored-secret.store.ts'

@@ -1,6 +1,6 @@
 import { buildWholeList } from '../../http/listing/page.ts'
-import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList, defineRead } from '../../http/route/row-route.ts'
+import type { Routes } from '../../http/route/route.ts'
+import { defineRow } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../account/own-account.ts'
 import {
@@ -10,7 +10,7 @@ import {
   toConnectionRow,
   UpdateConnectionBody,
 } from './connection.schema.ts'
-import { type ConnectionRecord, selectConnections } from './connection.store.ts'
+import { selectConnections } from './connection.store.ts'
 import {
   type ConnectionDeps,
   changeConnection,
@@ -25,34 +25,34 @@ const CONNECTION_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
-const PATH = '/api/v3/identity/account/{id}/connection'
-
-const changedOf = ({ id, account }: ConnectionRecord) => [
-  { id, account, url: `${PATH.replace('{id}', account)}/${id}` },
-]
-
 /** Columns that a change can set. The secret of a client is never shown, so it is not part of the ETag. */
 const SETTABLE = [
   ...(['name', 'is_enabled', 'is_enforced', 'is_jit', 'default_role', 'group_roles', 'session_hours'] as const),
   ...(['oidc', 'saml'] as const),
 ] as const
 
-const OF_CONNECTION = {
-  resource: 'connection',
-  accountScope: 'account',
-  ownAccounts: true,
-  data: ConnectionRow,
-} as const
+const connection = defineRow(
+  {
+    resource: 'connection',
+    path: '/api/v3/identity/account/{id}/connection/{connection}',
+    accountScope: 'account',
+    ownAccounts: true,
+    rowTag: SETTABLE,
+    params: ConnectionParams,
+    data: ConnectionRow,
+  },
+  {
+    noun: 'Connection',
+    load: ({ db, params, scope }) => loadConnection(db, { target: { id: params.id, scope }, id: params.connection }),
+    toRow: toConnectionRow,
+    changedOf: ({ id, account }) => [{ id, account, url: `/api/v3/identity/account/${account}/connection/${id}` }],
+  },
+)
 
 /** Connections of an account (docs/contract/connections.md#settings-of-a-connection). */
 export const connectionRoutes: Routes<ConnectionDeps> = [
-  defineRoute(
+  connection.create(
     {
-      ...OF_CONNECTION,
-      method: 'POST',
-      path: PATH,
-      action: 'create',
-      status: 201,
       fresh: 'factor',
       summary: 'Create a connection of an account',
       description:
@@ -63,101 +63,40 @@ export const connectionRoutes: Routes<ConnectionDeps> = [
     },
     {
       row: ACCOUNT_ROW,
-      handle: async (deps: ConnectionDeps, { db, params, scope, body, caller, now }) => {
-        const target = { id: params.id, scope }
-        const connection = await createConnection(deps, db, { target, body, caller, now })
-        const [changed] = changedOf(connection)
-        return {
-          data: toConnectionRow(connection),
-          message: 'Connection created.',
-          changed: changedOf(connection),
-          location: changed?.url ?? '',
-        }
-      },
+      handle: async (deps: ConnectionDeps, { db, params, scope, body, caller, now }) => ({
+        row: await createConnection(deps, db, { target: { id: params.id, scope }, body, caller, now }),
+      }),
     },
   ),
-  defineList(
-    {
-      ...OF_CONNECTION,
-      path: PATH,
-      summary: 'List the connections of an account',
-      params: IdParams,
-      list: CONNECTION_FIELDS,
-    },
+  connection.list(
+    { summary: 'List the connections of an account', params: IdParams, list: CONNECTION_FIELDS },
     {
       ...UNDER_ACCOUNT,
       rows: (request) =>
         buildWholeList(selectConnections(request.db, readOwnAccount(request)), { table: 'connection' }),
-      toRow: toConnectionRow,
       message: 'Connections.',
     },
   ),
-  defineRead(
+  connection.read({ summary: 'Read a connection of an account' }),
+  connection.update(
     {
-      ...OF_CONNECTION,
-      path: `${PATH}/{connection}`,
-      rowTag: SETTABLE,
-      summary: 'Read a connection of an account',
-      params: ConnectionParams,
-    },
-    {
-      load: ({ db, params, scope }) => loadConnection(db, { target: { id: params.id, scope }, id: params.connection }),
-      toRow: toConnectionRow,
-      message: 'Connection.',
-      changedOf,
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_CONNECTION,
-      method: 'PATCH',
-      path: `${PATH}/{connection}`,
-      action: 'update',
       fresh: 'factor',
-      rowTag: SETTABLE,
       summary: 'Change a connection',
       description:
         'Another issuer or client forgets the people whom the connection knows. That, and disabling, end what they opened.',
-      params: ConnectionParams,
       body: UpdateConnectionBody,
     },
-    {
-      row: {
-        find: (_deps: ConnectionDeps, { db, params, scope }) =>
-          loadConnection(db, { target: { id: params.id, scope }, id: params.connection }),
-        neededBy: 'validation',
-      },
-      handle: async (deps, { db, params, scope, body, caller, now }) => {
-        const input = { target: { id: params.id, scope }, id: params.connection, body, caller, now }
-        const { connection, before, isChanged } = await changeConnection(deps, db, input)
-        return {
-          data: toConnectionRow(connection),
-          before: toConnectionRow(before),
-          message: isChanged ? 'Connection updated.' : 'Connection unchanged.',
-          changed: isChanged ? changedOf(connection) : [],
-        }
-      },
-    },
+    async (deps: ConnectionDeps, { db, params, scope, body, caller, now }) =>
+      changeConnection(deps, db, { target: { id: params.id, scope }, id: params.connection, body, caller, now }),
   ),
-  defineRoute(
+  connection.delete(
     {
-      ...OF_CONNECTION,
-      method: 'DELETE',
-      path: `${PATH}/{connection}`,
-      action: 'delete',
       fresh: 'factor',
       summary: 'Delete a connection with its domains',
       description: 'Ends what its users opened. They sign in by their other ways afterwards.',
-      params: ConnectionParams,
     },
-    async (_deps: ConnectionDeps, { db, params, scope, caller, now }) => {
-      const input = { target: { id: params.id, scope }, id: params.connection, caller, now }
-      const connection = await deleteConnection(db, input)
-      return {
-        data: toConnectionRow(connection),
-        message: 'Connection deleted.',
-        changed: changedOf(connection),
-      }
-    },
+    async (_deps, { db, params, scope, caller, now }) => ({
+      row: await deleteConnection(db, { target: { id: params.id, scope }, id: params.connection, caller, now }),
+    }),
   ),
 ]

@@ -20,7 +20,6 @@ const KindSchema = named(
 /** Longest name of a group, in characters: Microsoft sends ids, LDAP distinguished names. */
 const GROUP_NAME_LIMIT = 256
 
-/** Roles of groups of one connection. */
 const GROUP_ROLES_LIMIT = 100
 
 const IssuerSchema = Type.String({
@@ -72,7 +71,6 @@ const GroupRolesSchema = Type.Array(GroupRoleSchema, {
   description: 'The account-scoped roles that groups of the provider give. Replaced as a whole.',
 })
 
-/** The part of an OpenID provider, as the API shows it. */
 const OidcPart = namedObject('OidcConnection', {
   issuer: Type.String(),
   client_id: Type.String(),
@@ -110,7 +108,6 @@ const SessionHoursSchema = Type.Integer({
   description: 'Longest session that it opens, in hours: afterwards the provider is asked again. Default 24.',
 })
 
-/** The shared members of create and update, all optional. */
 const settings = {
   is_enabled: Type.Optional(Type.Boolean({ description: 'Default true.' })),
   is_enforced: Type.Optional(Type.Boolean({ description: 'Default false.' })),

@@ -5,7 +5,7 @@ import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import type { RoleId } from '../access/role.store.ts'
 
 /** The own identity provider of an account, without its secret. */
@@ -54,21 +54,14 @@ export function selectConnections(db: Database, account: AccountId) {
     .where('account', '=', account)
 }
 
-const selectOne = statement<ConnectionRecord, { id: string }>(
+/** The connection with this id. */
+export const findConnection = rowStatement<ConnectionRecord, { id: string }>(
   `select ${MEMBERS} from connection c where c.document_id = $id`,
 )
-const lockOne = statement<ConnectionRecord, { id: string }>(`
-  with c as (select * from connection where document_id = $id for update) select ${MEMBERS} from c`)
 
-/** The connection with this id; `lock` locks it until the transaction ends, also against sign-ins by it. */
-export async function findConnection(
-  db: Database,
-  id: string,
-  { lock = false }: { lock?: boolean } = {},
-): Promise<ConnectionRecord | undefined> {
-  const [row] = await (lock ? lockOne : selectOne)(db, { id })
-  return row
-}
+/** The connection with this id, locked until the transaction ends, also against sign-ins by it. */
+export const lockConnection = rowStatement<ConnectionRecord, { id: string }>(`
+  with c as (select * from connection where document_id = $id for update) select ${MEMBERS} from c`)
 
 /** A connection with what a sign-in at its provider needs. */
 export interface SignInConnection extends ConnectionRecord {
@@ -205,14 +198,10 @@ export async function changeLockedConnection(
   return { ...before, ...columns, ...(groupRoles && { groupRoles }), updatedBy: by, updatedAt: now }
 }
 
-const remove = closingStatement<{ id: ConnectionId }>(
+/** Deletes a locked connection, with the last statement of the transaction. */
+export const deleteConnectionRow = closingStatement<{ id: ConnectionId }>(
   'removed_connection as (delete from connection where document_id = $id)',
 )
-
-/** Deletes a locked connection, with the last statement of the transaction. */
-export function deleteConnectionRow(db: Database, id: ConnectionId): Promise<void> {
-  return remove(db, { id })
-}
 
 /** The stale secrets of connections, as `reencryptSecrets` reads them. */
 export const listStaleConnectionSecrets = statement<

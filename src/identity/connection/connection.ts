@@ -1,7 +1,10 @@
-import type { AccountId, ConnectionId, IdMaker } from '../../base/id.ts'
+import type { AccountId, IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
+import type { StoredSecrets } from '../../delivery/post/reencrypt.ts'
 import { notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
 import { checkShownName } from '../../http/shape/shown-name.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -17,6 +20,7 @@ import {
   lockConnectionUsers,
   lockJoinsOf,
 } from '../connected/connected-user.ts'
+import type { CreateConnectionBody, UpdateConnectionBody } from './connection.schema.ts'
 import {
   type ConnectionChange,
   type ConnectionRecord,
@@ -26,10 +30,12 @@ import {
   findConnection,
   type GroupRole,
   insertConnection,
+  listStaleConnectionSecrets,
+  lockConnection,
+  replaceConnectionSecret,
 } from './connection.store.ts'
-import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
+import { readKindChange, readNewKind } from './settings-of-kind.ts'
 
-/** Maximum number of connections of one account. */
 const CONNECTIONS_LIMIT = 10
 
 const DEFAULT_SESSION_HOURS = 24
@@ -43,25 +49,11 @@ export interface ConnectionDeps {
 }
 
 /** The encryption context of the secret of a connection: a ciphertext of one row does not decrypt on another. */
-export function connectionSecretContextOf(id: string): string {
-  return `connection:${id}`
-}
+export const connectionSecretContextOf = (id: string) => `connection:${id}`
 
-/** The settings that a request may hold, in the words of the wire. */
-interface SettingsInput extends KindInput {
-  name?: string
-  is_enabled?: boolean
-  is_enforced?: boolean
-  is_jit?: boolean
-  default_role?: string | null
-  group_roles?: readonly { group: string; role: string }[]
-  session_hours?: number
-}
+type SettingsInput = Static<typeof UpdateConnectionBody>
 
-/**
- * The connection of a path. `closes` locks its account first, for a change that may close the ways in of members. Throws
- * 404, also for one of another account.
- */
+/** The connection of a path. `closes` locks its account first: a change may close ways in of members. Throws 404. */
 export async function loadConnection(
   db: Database,
   { target, id }: { target: AccountTarget; id: string },
@@ -69,30 +61,24 @@ export async function loadConnection(
 ): Promise<ConnectionRecord> {
   const isInside = includesAccount(target.scope, target.id as AccountId)
   if (isInside && closes) await lockJoinsOf(db, { account: target.id as AccountId })
-  const found = isInside ? await findConnection(db, id, { lock: lock === true }) : undefined
+  const found = isInside ? await (lock ? lockConnection : findConnection)(db, { id }) : undefined
   if (!found || found.account !== target.id) throw notFound('connection')
   return found
 }
 
-/**
- * Checks that a caller may decide who signs in to an account: a connection opens the sessions of all of its members, so
- * the caller must hold there whatever an administrator of the account holds. Throws 403.
- */
+/** Checks that a caller holds all of an account's administrator: a connection signs in any member. Throws 403. */
 export function checkMayConnect(caller: Caller, account: AccountId): void {
   const grants = ADMIN_PATTERNS.map((pattern) => ({ pattern, place: account }))
   checkHoldsGrants(caller, grants, 'decide on the connections of this account')
 }
 
-/**
- * Creates a connection. Throws 404 for an account outside of the scope, 403 for a caller who holds less than an
- * administrator of the account or than a given role, 422, 409 `limit_reached`.
- */
+/** Creates a connection. Throws 404, 403 for a caller who holds less than it gives, 422, 409 `limit_reached`. */
 export async function createConnection(
   deps: ConnectionDeps,
   db: Database,
   input: {
     target: AccountTarget
-    body: SettingsInput & { kind: 'oidc' | 'saml'; name: string }
+    body: Static<typeof CreateConnectionBody>
     caller: Caller
     now: Date
   },
@@ -137,7 +123,7 @@ export async function changeConnection(
   deps: ConnectionDeps,
   db: Database,
   input: { target: AccountTarget; id: string; body: SettingsInput; caller: Caller; now: Date },
-): Promise<{ connection: ConnectionRecord; before: ConnectionRecord; isChanged: boolean }> {
+): Promise<RowChange<ConnectionRecord>> {
   const { body, caller, now } = input
   const closes = body.is_enforced === true || body.is_enabled === true
   const before = await loadConnection(db, input, { lock: true, closes })
@@ -145,7 +131,7 @@ export async function changeConnection(
   const groupRoles = body.group_roles && toGroupRoles(body.group_roles)
   const change = findChange(deps, before, body)
   const isSameGroups = !groupRoles || describeGroups(groupRoles) === describeGroups(before.groupRoles)
-  if (isSameGroups && Object.keys(change).length === 0) return { connection: before, before, isChanged: false }
+  if (isSameGroups && Object.keys(change).length === 0) return { row: before, before, isChanged: false }
   const forgets = change.issuer !== undefined || change.clientId !== undefined
   const isEnd = forgets || change.isEnabled === false
   // Users are locked before roles (`LOCK_ORDER`).
@@ -163,7 +149,7 @@ export async function changeConnection(
   if (!isEnd && before.isEnforced && change.isEnforced === false) await endNarrowing(db, { id: before.id })
   const whole = { ...change, ...(!isSameGroups && { groupRoles }) }
   const by = { by: caller.userId, now }
-  return { connection: await changeLockedConnection(db, before, whole, by), before, isChanged: true }
+  return { row: await changeLockedConnection(db, before, whole, by), before }
 }
 
 /** Whether a change closes ways in that were open. Pure. */
@@ -181,7 +167,7 @@ export async function deleteConnection(
   const found = await loadConnection(db, input, { lock: true })
   checkMayConnect(input.caller, found.account)
   await endConnectionAccess(db, { id: found.id, forgets: true, now: input.now })
-  await deleteConnectionRow(db, found.id as ConnectionId)
+  await deleteConnectionRow(db, { id: found.id })
   return found
 }
 
@@ -195,10 +181,7 @@ const listRoles = (groupRoles: readonly GroupRole[], defaultRole: RoleId | null)
   ...new Set([...groupRoles.map(({ role }) => role), ...(defaultRole === null ? [] : [defaultRole])]),
 ]
 
-/**
- * Checks that roles may be given by a connection: account-scoped, and within the permissions of the caller in the account,
- * as for a membership (docs/contract/identity.md#delegation). Throws 403, 422.
- */
+/** Checks that a connection may give roles, as a membership (docs/contract/identity.md#delegation). Throws 403, 422. */
 async function checkRoles(
   db: Database,
   { account, caller, before, after }: { account: AccountId; caller: Caller; before: RoleId[]; after: RoleId[] },
@@ -228,4 +211,11 @@ function findChange(deps: ConnectionDeps, before: ConnectionRecord, body: Settin
     ...Object.fromEntries(differing),
     ...(secret !== undefined && { secretEncrypted: deps.keyring.seal(secret, connectionSecretContextOf(before.id)) }),
   }
+}
+
+/** The secrets of connections, for a new SECRET_KEY. */
+export const CONNECTION_SECRETS: StoredSecrets = {
+  list: listStaleConnectionSecrets,
+  replace: replaceConnectionSecret,
+  contextOf: connectionSecretContextOf,
 }

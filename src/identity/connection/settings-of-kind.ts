@@ -1,23 +1,12 @@
 import { invalidField } from '../../http/problem/problem.ts'
+import type { Static } from '../../http/shape/schema-type.ts'
 import { type CallbackRules, checkCallbackUrl } from '../../outbound/guard/callback-url.ts'
+import type { UpdateConnectionBody } from './connection.schema.ts'
 import type { ConnectionChange, ConnectionRecord, KindColumns } from './connection.store.ts'
-import { readNewSaml, readSamlChange, type SamlInput } from './saml/settings/saml-settings.ts'
-
-/** The part of an OpenID provider in a request, in the words of the wire. */
-export interface OidcInput {
-  issuer?: string
-  client_id?: string
-  client_secret?: string
-  scopes?: string[]
-  groups_claim?: string | null
-  is_email_trusted?: boolean
-}
+import { readNewSaml, readSamlChange } from './saml/settings/saml-settings.ts'
 
 /** The parts of the kinds in a request: that of the connection's kind, and no other. */
-export interface KindInput {
-  oidc?: OidcInput
-  saml?: SamlInput
-}
+export type KindInput = Pick<Static<typeof UpdateConnectionBody>, 'oidc' | 'saml'>
 
 interface Deps {
   /** Rules for the URL of an issuer: those of callbacks. */

@@ -1,8 +1,4 @@
-/**
- * The interface of the OIDC engine (docs/contract/social-login.md#engine), which social login uses to reach the
- * providers. The embedded engine calls them itself, a managed one through its own server. State, browser binding,
- * linking and sessions are outside the interface and the same for both.
- */
+/** The OIDC engine (docs/contract/social-login.md#engine). State, browser, linking and sessions are outside of it. */
 export interface Engine {
   /** The enabled providers, in the order in which a sign-in page shows them. */
   listProviders(): readonly EngineProvider[]
@@ -27,14 +23,12 @@ export interface EngineStart {
   provider: string
   /** Opaque; comes back at the callback. */
   state: string
-  /** The absolute URL of the provider's callback. */
   callbackUrl: string
   now: Date
 }
 
 /** A started sign-in. */
 export interface StartedFlow {
-  /** URL at which the browser continues. */
   redirectUrl: string
   /** State that `complete` needs and the browser must not see: the PKCE verifier, the nonce. Stored encrypted. */
   secret: Record<string, string>

@@ -23,10 +23,6 @@ export async function keepMail(db: Database, mail: Mail, now: Date): Promise<voi
   await insert(db, { ...mail, now, others: KEPT_LIMIT - 1 })
 }
 
-const selectAll = statement<KeptMail>(`
-  select document_id as id, recipient as "to", subject, text, created_at as "createdAt" from kept_mail order by created_at desc, document_id desc`)
-
 /** The stored mails, the newest first. */
-export async function listKeptMails(db: Database): Promise<KeptMail[]> {
-  return selectAll(db)
-}
+export const listKeptMails = statement<KeptMail>(`
+  select document_id as id, recipient as "to", subject, text, created_at as "createdAt" from kept_mail order by created_at desc, document_id desc`)

@@ -26,7 +26,7 @@ const countInvitationRoom = countBehindLock<{ room: number }, { email: string }>
   call: `select ${mailRoomOf('invitation', '$email')} as room`,
 })
 
-/** Room of an address for mails of invitations. */
+/** Mails of invitations that an address may still get, from any account. They are written in the same transaction. */
 export async function readInvitationRoom(db: Database, email: string): Promise<number> {
   const [row] = await countInvitationRoom(db, { email })
   return row?.room ?? 0

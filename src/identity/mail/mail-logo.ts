@@ -17,10 +17,7 @@ const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size
 
 const load = (path: string, type: string): MailImage => ({ id: LOGO_ID, type, body: readFileSync(path) })
 
-/**
- * Reads the logo of mails: that of `MAIL_LOGO`, else that of the pages where mail programs show it and it is small enough.
- * Null without one. Throws an Error that names the variable, the rule and the remedy.
- */
+/** The logo of mails: `MAIL_LOGO`, else a fitting one of the pages. Throws an Error with variable, rule and remedy. */
 export function loadMailLogo(paths: { mail: string | undefined; brand: string | undefined }): MailImage | null {
   const { mail, brand } = paths
   if (mail === undefined) {

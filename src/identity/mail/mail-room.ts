@@ -14,9 +14,6 @@ const MAIL_LIMITS = {
 } as const
 type LimitedKind = keyof typeof MAIL_LIMITS
 
-/**
- * The number of mails of a kind that an address may still get, as SQL. It takes the lock of the address and kind, and
- * counts behind it by the database's clock. The mail is written in the same transaction. `email` is SQL.
- */
+/** SQL for the mails of a kind that an address may still get, behind its lock, by the database's clock. */
 export const mailRoomOf = (kind: LimitedKind, email: string): string =>
   `mail_room(${email}, '${kind}', ${MAIL_LIMITS[kind].hourly}, ${MAIL_LIMITS[kind].daily})`

@@ -16,7 +16,6 @@ export function composeMail({ texts, subject, ...parts }: ComposedMail): MailCon
   return { subject, text: `${[...before, link, ...after].join('\n\n')}\n`, parts: { ...parts, lang: texts.lang } }
 }
 
-/** The places of a template. */
 const PLACES = [
   ...(['lang', 'service', 'subject', 'logo', 'before', 'link', 'button', 'after'] as const),
   ...(['color', 'on_color', 'dark_color', 'dark_on_color'] as const),
@@ -24,7 +23,6 @@ const PLACES = [
 
 type Place = (typeof PLACES)[number]
 
-/** The required places. */
 const NEEDED: readonly Place[] = ['before', 'link', 'after']
 
 /** Appearance of mails. */
@@ -44,7 +42,6 @@ export interface MailTemplate extends MailLook {
   text: string
 }
 
-/** Largest template, in bytes. */
 const TEMPLATE_LIMIT_BYTES = 65_536
 
 const BUILT_IN = new URL('./template/', import.meta.url)
@@ -70,10 +67,7 @@ function loadTemplate(folder: string | undefined, name: string): string {
   return template
 }
 
-/**
- * Reads the templates of mails: those of a folder, where they are, else the built-in ones. Throws an Error that names the
- * variable, the rule and the remedy.
- */
+/** Reads the templates of mails, of a folder or built in. Throws an Error that names variable, rule and remedy. */
 export function loadMailTemplate(folder: string | undefined, look: MailLook): MailTemplate {
   if (folder !== undefined) checkFolder(folder)
   return { ...look, html: loadTemplate(folder, 'mail.html'), text: loadTemplate(folder, 'mail.txt') }

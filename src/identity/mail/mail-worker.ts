@@ -9,7 +9,6 @@ import { type MailTemplate, renderMail } from './mail-template.ts'
 import { type ClaimedMail, claimMails, endMail, giveBackMail, postponeMail } from './outbox.store.ts'
 import { mailContextOf } from './outbox.ts'
 
-/** Interval between polls of the outbox. */
 const POLL_MS = 1_000
 
 /** Number of mails in one claim; they are sent one after the other. */
@@ -75,7 +74,7 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
       const claimed = await claimMails(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
       for (const mail of claimed) {
         // A stop releases unstarted mails to other processes at once.
-        if (stopping.signal.aborted) await postponeMail(db, mail, { dueAt: new Date(clock.now()), error: 'stopped' })
+        if (stopping.signal.aborted) await postponeMail(db, { ...mail, dueAt: new Date(clock.now()), error: 'stopped' })
         else await attempt(deps, transport, mail)
       }
       attempts += claimed.length
@@ -112,26 +111,26 @@ async function attempt(deps: MailWorkerDeps, transport: MailTransport, mail: Cla
   const now = new Date(clock.now())
   if (failure?.isUnknown) {
     logger.warn({ ...facts, wait_ms: UNKNOWN_WAIT_MS }, 'mail waits for a cell: see docs/operations.md, mail')
-    await giveBackMail(db, mail, new Date(now.getTime() + UNKNOWN_WAIT_MS))
+    await giveBackMail(db, { ...mail, dueAt: new Date(now.getTime() + UNKNOWN_WAIT_MS) })
     return
   }
   if (failure?.ownFault) {
     deps.onOwnFault?.(failure.ownFault)
     const line = { ...facts, code: failure.ownFault.code, wait_ms: OWN_FAULT_WAIT_MS }
     logger.error(line, 'mail not sent for a fault of this process: see docs/operations.md, own faults')
-    await giveBackMail(db, mail, new Date(now.getTime() + OWN_FAULT_WAIT_MS))
+    await giveBackMail(db, { ...mail, dueAt: new Date(now.getTime() + OWN_FAULT_WAIT_MS) })
     return
   }
   if (failure === undefined) {
-    await endMail(db, mail, { status: 'sent', error: null, now })
+    await endMail(db, { ...mail, status: 'sent', error: null, now })
     logger.info(facts, 'mail sent')
     return
   }
   const dueAt = failure.isPermanent ? undefined : findNextAttempt(mail, now)
   const error = failure.message
   logger.warn({ ...facts, error, is_given_up: dueAt === undefined }, 'mail not sent: see docs/operations.md, mail')
-  if (dueAt) await postponeMail(db, mail, { dueAt, error })
-  else await endMail(db, mail, { status: 'failed', error, now })
+  if (dueAt) await postponeMail(db, { ...mail, dueAt, error })
+  else await endMail(db, { ...mail, status: 'failed', error, now })
 }
 
 /** Due time of the next attempt; undefined after the last one, or when the mail would be too late. Pure. */

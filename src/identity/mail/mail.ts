@@ -9,12 +9,10 @@ export interface MailParts {
   lang: string
   /** `BRAND_NAME`. */
   service: string
-  /** Paragraphs before the link. */
   before: readonly string[]
   link: string
   /** Label of the link, for a button. */
   button: string
-  /** Paragraphs after the link. */
   after: readonly string[]
 }
 
@@ -32,7 +30,6 @@ export interface MailContent {
   text: string
   /** Beside the text, once it is rendered by a template. */
   html?: string
-  /** The images of the HTML. */
   images?: readonly MailImage[]
   /** Values of a template. */
   parts?: MailParts

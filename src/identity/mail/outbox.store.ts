@@ -13,10 +13,7 @@ export interface OutboxRow {
   expiresAt: Date
 }
 
-/**
- * Inserts a mail that is due at once, with the last statement of the transaction. With `isReal` false the same statement
- * inserts nothing, so that both take the same time.
- */
+/** Inserts a mail that is due, with the last statement. With `isReal` false it inserts nothing, in the same time. */
 export const insertMail = closingStatement<OutboxRow & { isReal: boolean; now: Date }>(`
   queued_mail as (
     insert into mail_outbox (document_id, kind, recipient, content, due_at, expires_at, created_at)
@@ -47,62 +44,31 @@ export interface ClaimedMail extends OutboxRow {
   attempts: number
 }
 
-const claim = statement<ClaimedMail, { now: Date; leaseEnd: Date; limit: number }>(`
+/** Claims mails that are due, until `leaseEnd`: after it another process may try them again. */
+export const claimMails = statement<ClaimedMail, { now: Date; leaseEnd: Date; limit: number }>(`
   update mail_outbox set attempts = attempts + 1, due_at = $leaseEnd
   where document_id = any(array(
     select document_id from mail_outbox where status = 'waiting' and due_at <= $now
     order by due_at limit $limit for update skip locked))
   returning document_id as id, kind, recipient as "to", content, expires_at as "expiresAt", attempts`)
 
-/** Claims mails that are due, until `leaseEnd`: after it another process may try them again. */
-export async function claimMails(
-  db: Database,
-  { now, leaseEnd, limit }: { now: Date; leaseEnd: Date; limit: number },
-): Promise<ClaimedMail[]> {
-  return claim(db, { now, leaseEnd, limit })
-}
-
-const end = statement<
+/** Ends a claimed mail and erases its content. Does nothing when another process has claimed it since. */
+export const endMail = statement<
   never,
   { id: MailId; attempts: number; status: 'sent' | 'failed'; error: string | null; now: Date }
 >(`
   update mail_outbox set status = $status, content = null, last_error = $error, ended_at = $now
   where document_id = $id and attempts = $attempts and status = 'waiting'`)
 
-/** Ends a claimed mail and erases its content. Does nothing when another process has claimed it since. */
-export async function endMail(
-  db: Database,
-  { id, attempts }: Pick<ClaimedMail, 'id' | 'attempts'>,
-  { status, error, now }: { status: 'sent' | 'failed'; error: string | null; now: Date },
-): Promise<void> {
-  await end(db, { id, attempts, status, error, now })
-}
-
-const postpone = statement<never, { id: MailId; attempts: number; dueAt: Date; error: string }>(`
+/** Makes a claimed mail due again. Does nothing when another process claimed it since. */
+export const postponeMail = statement<never, { id: MailId; attempts: number; dueAt: Date; error: string }>(`
   update mail_outbox set due_at = $dueAt, last_error = $error
   where document_id = $id and attempts = $attempts and status = 'waiting'`)
 
-/** Makes a claimed mail due again. Does nothing when another process claimed it since. */
-export async function postponeMail(
-  db: Database,
-  { id, attempts }: Pick<ClaimedMail, 'id' | 'attempts'>,
-  { dueAt, error }: { dueAt: Date; error: string },
-): Promise<void> {
-  await postpone(db, { id, attempts, dueAt, error })
-}
-
-const giveBack = statement<never, { id: MailId; attempts: number; dueAt: Date }>(`
+/** Makes a claimed mail due again, of which no attempt was made. Does nothing when another process claimed it since. */
+export const giveBackMail = statement<never, { id: MailId; attempts: number; dueAt: Date }>(`
   update mail_outbox set due_at = $dueAt, attempts = attempts - 1
   where document_id = $id and attempts = $attempts and status = 'waiting'`)
-
-/** Makes a claimed mail due again, of which no attempt was made. Does nothing when another process claimed it since. */
-export async function giveBackMail(
-  db: Database,
-  { id, attempts }: Pick<ClaimedMail, 'id' | 'attempts'>,
-  dueAt: Date,
-): Promise<void> {
-  await giveBack(db, { id, attempts, dueAt })
-}
 
 /** Deletes up to `limit` mails that ended before `before`. Returns their number. For maintenance. */
 export const deleteEndedMails = deletionOfOld('mail_outbox', { key: 'document_id', time: 'ended_at' })

@@ -3,8 +3,10 @@ import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { MailContent, MailId } from './mail.ts'
-import { listWebhookMailRooms, type MailRoom, readInvitationRoom } from './mail-limit.store.ts'
+import { listWebhookMailRooms, type MailRoom } from './mail-limit.store.ts'
 import { insertMail, insertMails } from './outbox.store.ts'
+
+export { readInvitationRoom } from './mail-limit.store.ts'
 
 /** Dependencies of writing mails. */
 export interface MailDeps {
@@ -15,9 +17,7 @@ export interface MailDeps {
 }
 
 /** The encryption context of a mail's content: that of one mail does not decrypt in another. */
-export function mailContextOf(id: MailId): string {
-  return `mail:${id}`
-}
+export const mailContextOf = (id: MailId) => `mail:${id}`
 
 /** Checks that this service sends mails. Throws 503 `dependency_unavailable`. */
 export function checkCanSend({ canSendMail }: MailDeps): void {
@@ -27,10 +27,7 @@ export function checkCanSend({ canSendMail }: MailDeps): void {
   })
 }
 
-/**
- * Writes a mail into the outbox, with the last statement of the transaction of the change that it belongs to. The
- * worker sends it after the commit. With `isReal` false nothing is written, at the same cost.
- */
+/** Writes a mail with the last statement of the transaction. With `isReal` false none is written, at the same cost. */
 export async function writeMail(
   deps: MailDeps,
   tx: Database,
@@ -55,11 +52,6 @@ export async function writeMails(
   })
   if (rows.length > 0) await insertMails(tx, rows, now)
   return rows.map(({ id }) => id)
-}
-
-/** Mails of invitations that an address may still get, from any account. They are written in the same transaction. */
-export function findInvitationRoom(tx: Database, email: string): Promise<number> {
-  return readInvitationRoom(tx, email)
 }
 
 /** Mails about webhooks that each of these users may still get. They are written in the same transaction. */

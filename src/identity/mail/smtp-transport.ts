@@ -15,10 +15,7 @@ const URL_OPTIONS: Readonly<Record<string, RegExp>> = {
   maxMessages: /^\d{1,6}$/,
 }
 
-/**
- * The options of a URL that are not taken: unknown ones, repeated ones, and those that weaken TLS, such as
- * `requireTLS=false` or `tls.rejectUnauthorized=false`, which expose user name and password to the network. Pure.
- */
+/** The options of a URL that are not taken: unknown, repeated, and those that weaken TLS (`requireTLS=false`). Pure. */
 export function listRefusedSmtpOptions({ searchParams }: Pick<URL, 'searchParams'>): string[] {
   const names = [...searchParams.keys()]
   return names.filter((name, index) => {
@@ -89,10 +86,7 @@ function attach({ id: cid, type, body }: MailImage) {
   return { cid, filename, contentType: type, content: body, contentDisposition: 'inline' as const }
 }
 
-/**
- * A reply of class 5 to the recipient or the content is final (RFC 5321 section 4.2.1); a refused login may be
- * corrected.
- */
+/** A reply of class 5 is final (RFC 5321 section 4.2.1), but a refused login may be corrected. */
 function toMailError(error: unknown): MailError {
   const { code, responseCode } = error as { code?: string; responseCode?: number }
   const own = responseCode === undefined ? findClientFault(error) : undefined

@@ -10,7 +10,8 @@ import {
   deleteEndedPortalSessions,
   endPortalSessionRow,
   insertPortalSession,
-  lockPortalSession,
+  lockByLink,
+  lockByToken,
   openPortalSessionRow,
   revokePortalSessionRow,
   selectPortalSessions,
@@ -43,7 +44,7 @@ async function make(of = account, more: Partial<Row> = {}) {
   return { linkHash, made: await write((tx) => insertPortalSession(tx, row)) }
 }
 const find = (by: 'link' | 'token', hash: Buffer, now = MADE_AT) =>
-  write((tx) => lockPortalSession(tx, { by, hash, now }))
+  write((tx) => (by === 'link' ? lockByLink : lockByToken)(tx, { hash, now }))
 const list = async (of: AccountId) => selectPortalSessions(db, of).execute()
 const count = (of: string = account, now = MADE_AT) => write((tx) => countLivingSessions(tx, of, now))
 

@@ -3,7 +3,7 @@ import { deletionOfOld } from '../../postgres/retention.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../postgres/statement/statement.ts'
 
 /**
  * A portal session, without the hashes of its link and its token. `externalUser` is the name that the platform gave the user,
@@ -56,16 +56,12 @@ const countLiving = countBehindLock<{ living: number }, { account: string; now: 
   read: 'select living_portal_sessions(a.document_id, $now) as living from locked a',
 })
 
-/**
- * Locks an account until the transaction ends, and counts its open links and sessions. Undefined for an unknown
- * account.
- */
+/** Locks an account, and counts its open links and sessions. Undefined for an unknown account. */
 export async function countLivingSessions(db: Database, account: string, now: Date): Promise<number | undefined> {
   const [row] = await countLiving(db, { account, now })
   return row?.living
 }
 
-/** A new portal session, with its link. */
 type NewPortalSession = Pick<
   PortalSessionRecord,
   'id' | 'account' | 'apiKeyId' | 'role' | 'externalUser' | 'returnUrl' | 'lifetimeSeconds' | 'expiresAt'
@@ -103,20 +99,11 @@ const findBy = (condition: string) => `
   cross join lateral (select * from api_key where document_id = p.api_key offset 0) k
   cross join lateral (select * from "user" where document_id = k."user" offset 0) u`
 
-const lockByLink = statement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('link_hash = $hash'))
-const lockByToken = statement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('token_hash = $hash'))
+/** The session of a link, locked until the transaction ends: the second of two concurrent openings finds it open. */
+export const lockByLink = rowStatement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('link_hash = $hash'))
 
-/**
- * The session of a link or a token, locked until the transaction ends: the second of two concurrent openings finds it
- * open.
- */
-export async function lockPortalSession(
-  db: Database,
-  { by, hash, now }: { by: 'link' | 'token'; hash: Buffer; now: Date },
-): Promise<FoundPortalSession | undefined> {
-  const [row] = await (by === 'link' ? lockByLink : lockByToken)(db, { hash, now })
-  return row
-}
+/** The session of a token, locked in the same way. */
+export const lockByToken = rowStatement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('token_hash = $hash'))
 
 interface Opening {
   id: PortalSessionId
@@ -125,41 +112,28 @@ interface Opening {
   now: Date
 }
 
-const open = closingStatement<Opening>(`
+/** Opens a locked session, with the last statement of the transaction. */
+export const openPortalSessionRow = closingStatement<Opening>(
+  `
   opened_portal_session as (
     update portal_session set token_hash = $tokenHash, opened_at = $now, expires_at = $expiresAt, updated_at = $now
-    where document_id = $id)`)
-
-/** Opens a locked session, with the last statement of the transaction. */
-export async function openPortalSessionRow(db: Database, opening: Opening): Promise<void> {
-  await open(db, opening, { invalidations: `v:${opening.id}` })
-}
-
-const end = closingStatement<{ id: PortalSessionId; now: Date }>(`
-  ended_portal_session as (
-    update portal_session set revoked_at = $now, updated_at = $now where document_id = $id)`)
+    where document_id = $id)`,
+  ({ id }) => `v:${id}`,
+)
 
 /** Ends a locked session, with the last statement of the transaction. */
-export async function endPortalSessionRow(
-  db: Database,
-  { id, now }: { id: PortalSessionId; now: Date },
-): Promise<void> {
-  await end(db, { id, now }, { invalidations: `v:${id}` })
-}
+export const endPortalSessionRow = closingStatement<{ id: PortalSessionId; now: Date }>(
+  `
+  ended_portal_session as (
+    update portal_session set revoked_at = $now, updated_at = $now where document_id = $id)`,
+  ({ id }) => `v:${id}`,
+)
 
-const revoke = statement<PortalSessionRecord, { id: string; account: string; now: Date }>(`
+/** Revokes a session of an account, or its link. Undefined when there is none with this id that has not ended. */
+export const revokePortalSessionRow = rowStatement<PortalSessionRecord, { id: string; account: string; now: Date }>(`
   update portal_session p set revoked_at = $now, updated_at = $now
   where p.document_id = $id and p.account = $account and p.revoked_at is null and p.expires_at > $now
   returning ${portalSession.members('p')}`)
-
-/** Revokes a session of an account, or its link. Undefined when there is none with this id that has not ended. */
-export async function revokePortalSessionRow(
-  db: Database,
-  session: { id: string; account: string; now: Date },
-): Promise<PortalSessionRecord | undefined> {
-  const [row] = await revoke(db, session)
-  return row
-}
 
 /** Deletes up to `limit` sessions that expired before `before`. Returns their number. For maintenance. */
 export const deleteEndedPortalSessions = deletionOfOld('portal_session', { key: 'document_id', time: 'expires_at' })

@@ -12,26 +12,24 @@ import {
   endPortalSessionRow,
   type FoundPortalSession,
   insertPortalSession,
-  lockPortalSession,
+  lockByLink,
+  lockByToken,
   openPortalSessionRow,
   type PortalSessionRecord,
   revokePortalSessionRow,
 } from './portal-session.store.ts'
 
-/** Lifetime of an unopened link. */
 const LINK_SECONDS = 120
 
 /** Lifetime of an opened session where the platform asks for none, in seconds. */
 const DEFAULT_LIFETIME_SECONDS = 3_600
 
-/** Maximum number of open links and sessions of one account. */
 const LIVING_LIMIT = 1_000
 
 /** Dependencies of the operations on portal sessions. */
 export interface PortalSessionDeps {
   ids: IdMaker
   random: Random
-  /** The base URL of the service. */
   baseUrl: () => string
 }
 
@@ -44,7 +42,6 @@ export interface PortalLook {
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
 const makeSecret = (random: Random, prefix: string) => `${prefix}_${random.bytes(32).toString('base64url')}`
 
-/** A portal session that a platform asks for. */
 interface PortalRequest {
   target: AccountTarget
   role: PortalRole
@@ -138,7 +135,6 @@ function findEnd(now: Date, seconds: number, keyExpiresAt: Date | null): Date {
 /** Reason of a refused link, for the audit log; the answer is the same for all. */
 type LinkFault = 'unknown' | 'used' | 'revoked' | 'expired' | 'key_ended'
 
-/** Whether a link may be opened. Pure. */
 function findLinkFault(session: FoundPortalSession | undefined, now: Date): LinkFault | undefined {
   if (!session) return 'unknown'
   if (session.openedAt !== null) return 'used'
@@ -152,16 +148,13 @@ export type OpenedPortal =
   | { session: FoundPortalSession; token: string }
   | { problem: Problem; session: FoundPortalSession | undefined }
 
-/**
- * Opens the session of a link, once: of concurrent openings one gets the token. Every other link is refused with the
- * same answer.
- */
+/** Opens the session of a link: of concurrent openings one gets the token. Every refusal has the same answer. */
 export async function openPortalSession(
   { random }: Pick<PortalSessionDeps, 'random'>,
   db: Database,
   { link, now }: { link: string; now: Date },
 ): Promise<OpenedPortal> {
-  const session = await lockPortalSession(db, { by: 'link', hash: hashOf(link), now })
+  const session = await lockByLink(db, { hash: hashOf(link), now })
   const fault = findLinkFault(session, now)
   if (fault !== undefined || !session) return { problem: buildLinkInvalid(fault), session }
   const token = makeSecret(random, 'sbp')
@@ -181,16 +174,13 @@ export async function leavePortalSession(
   db: Database,
   { token, now }: { token: string; now: Date },
 ): Promise<FoundPortalSession | undefined> {
-  const session = await lockPortalSession(db, { by: 'token', hash: hashOf(token), now })
+  const session = await lockByToken(db, { hash: hashOf(token), now })
   if (!session || session.revokedAt !== null || session.expiresAt <= now) return undefined
   await endPortalSessionRow(db, { id: session.id, now })
   return session
 }
 
-/**
- * Revokes a session of an account, or its link, effective with the next request. Throws 404 outside the scope, and when there
- * is none with this id that has not ended.
- */
+/** Revokes a session of an account, or its link. Throws 404 outside the scope, and for one that has ended. */
 export async function revokePortalSession(
   db: Database,
   { target, id, now }: { target: AccountTarget; id: string; now: Date },

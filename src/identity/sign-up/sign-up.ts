@@ -52,7 +52,6 @@ export function checkSignUpOpen({ signUp }: Pick<SignUpDeps, 'signUp'>): void {
   })
 }
 
-/** Whether the domain of an address may sign up. Pure. */
 function isAllowedDomain({ domains }: SignUpRules, email: string): boolean {
   return domains.length === 0 || domains.includes(foldEmail(email.slice(email.lastIndexOf('@') + 1)))
 }
@@ -130,10 +129,7 @@ export interface SignUpConfirmation {
 /** A checked confirmation. */
 export type PreparedSignUp = { kind: 'invalid' } | { kind: 'ready'; passwordHash: string }
 
-/**
- * Checks the password of a sign-up, and hashes it. Runs outside any transaction. Throws 403 `sign_up_closed`, and a 422
- * on `name` or `password`, for a valid link only: a stranger without one gets no hash computed.
- */
+/** Checks and hashes the password, for a valid link only: a stranger gets no hash computed. Throws 403, 422. */
 export async function prepareSignUp(
   deps: SignUpDeps,
   db: Database,
@@ -152,11 +148,7 @@ export interface CompletedSignUp {
   goal: ProofGoal
 }
 
-/**
- * Registers the user of a sign-up whose link proved the address, and opens its first session, in the caller's
- * transaction. Every link of the address is spent. Of two concurrent confirmations one succeeds. Throws 409 when the
- * address is taken by a concurrent request.
- */
+/** Registers the user and opens its first session. Of concurrent confirmations one succeeds. Throws 409. */
 export async function completeSignUp(
   deps: SignUpDeps,
   tx: Database,

@@ -2,33 +2,22 @@ import { type Html, html } from '../../base/html.ts'
 import type { Texts } from '../../base/language/texts.ts'
 import type { PageOutcome } from '../../http/route/route.ts'
 import type { Brand } from '../pages/brand/brand.ts'
-import { loadPageFile } from '../pages/brand/page-file.ts'
 import { findErrorMessage } from '../pages/frame/error-message.ts'
 import { buildPage } from '../pages/frame/page.ts'
 import type { Continuation } from '../pages/frame/problem-page.ts'
+import { BRIDGE } from '../pages/script/page-script.ts'
 import type { LoginFlow } from './flow/login-flow.store.ts'
 import { CAUSES } from './refusal-problem.ts'
-
-/** The script of the bridge page. */
-export const BRIDGE_SCRIPT = loadPageFile(
-  '/auth/bridge.js',
-  'text/javascript; charset=utf-8',
-  new URL('./bridge.js', import.meta.url),
-)
 
 /** The query parameters that the bridge forwards. */
 export type BridgeParameters = Readonly<Record<string, string | undefined>>
 
-/**
- * Builds the bridge page (docs/contract/social-login.md#bridge-page). Its script reads the query or the fragment and
- * continues; without scripts a link does, for an answer that is in the query.
- */
+/** Builds the bridge page (docs/contract/social-login.md#bridge-page). A link does without scripts, for a query. */
 export function buildBridgePage(input: {
   brand: Brand
   texts: Texts
   flow: LoginFlow
   label: string
-  /** The path of callback-redirect. */
   next: string
   parameters: BridgeParameters
 }): PageOutcome {
@@ -45,7 +34,7 @@ ${renderManualStep(texts, next, parameters)}
 <ul id="messages" hidden>${FAILURES.map((failure) => renderFailure(texts, failure))}</ul>
 </div>
 <p class="after reference" id="reference" hidden>${texts.say('problem.reference')} <code></code></p>`
-  return buildPage({ brand, texts, title: texts.say('bridge.title'), content, scripts: [BRIDGE_SCRIPT] })
+  return buildPage({ brand, texts, title: texts.say('bridge.title'), content, scripts: [BRIDGE] })
 }
 
 /** The failures with a text; the script shows one of them. */

@@ -2,9 +2,9 @@ import type { Texts } from '../../base/language/texts.ts'
 import type { AnswerCookie } from '../../http/route/outcome.ts'
 import type { RedirectOutcome, RefusalOutcome } from '../../http/route/route.ts'
 import type { Brand } from '../pages/brand/brand.ts'
-import { CLEAN_ADDRESS } from '../pages/frame/clean-address.ts'
 import { buildPage } from '../pages/frame/page.ts'
 import { describeProblem, renderError } from '../pages/frame/problem-page.ts'
+import { CLEAN_ADDRESS } from '../pages/script/page-script.ts'
 import { NO_STORE } from '../session/session.routes.ts'
 import type { SignIn } from '../sign-in/outcome/sign-in.ts'
 import { describeWayBack } from './bridge-page.ts'
@@ -89,10 +89,7 @@ export function redirectOnWeb(
   }
 }
 
-/**
- * The answer to a refused sign-in (docs/contract/social-login.md#failures): the deep link with the error, a page for a
- * browser that shows the answer, else the problem.
- */
+/** The answer to a refused sign-in (docs/contract/social-login.md#failures): a deep link, a page, or the problem. */
 export function refuseSignIn(
   refused: Extract<Completion, { kind: 'refused' }>,
   facts: { provider: string; brand: Brand; texts: Texts; requestId: string; wantsPage: boolean },

@@ -31,10 +31,7 @@ interface Origin {
   now: Date
 }
 
-/**
- * Completes a finished flow in the caller's transaction: finds or creates the user, and opens the session or issues the
- * one-time code. Counts the flow of a connection. The caller commits a refusal too.
- */
+/** Completes a finished flow: opens the session or issues the one-time code. The caller commits a refusal too. */
 export async function completeFlow(
   deps: CompletionDeps,
   tx: Database,
@@ -91,10 +88,7 @@ export type ExchangedCode =
   | { kind: 'signed-in'; signIn: SignIn }
   | { kind: 'refused'; reason: Refusal; userId: UserId | null }
 
-/**
- * Exchanges the one-time code of a deep link for a session, in the caller's transaction
- * (docs/contract/social-login.md#one-time-code). A wrong verifier spends the code, so that it cannot be guessed.
- */
+/** Exchanges a one-time code (docs/contract/social-login.md#one-time-code). A wrong verifier spends it: no guessing. */
 export async function exchangeLoginCode(
   deps: SessionDeps,
   tx: Database,

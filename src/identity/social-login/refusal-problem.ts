@@ -35,10 +35,7 @@ export const CAUSES = ['declined', 'disabled', 'expired', 'not_admitted', 'other
 
 type Cause = (typeof CAUSES)[number]
 
-/**
- * The account of a connection does not admit a person. The answer gives no reason, because the platform does not
- * control the provider.
- */
+/** Without a reason in the answer, because the platform does not control the provider. */
 const NOT_ADMITTED = {
   path: 'code',
   code: 'not_admitted',

@@ -61,10 +61,7 @@ function wantsJson(headers: Headers, format: string | undefined): boolean {
 
 const readCookies = (headers: Headers) => readHeader(headers, 'cookie') ?? undefined
 
-/**
- * The browser that a flow is bound to. Null for JSON that is not fetched by a page of this service: its client may be an
- * app, whose browser is another one.
- */
+/** The browser that a flow is bound to. Null for JSON that no page of ours fetches: an app has another browser. */
 function findFlowBrowser(headers: Headers, isJson: boolean): FlowBrowser | null {
   if (isJson && readHeader(headers, 'sec-fetch-site') !== 'same-origin') return null
   return { cookieHeader: readCookies(headers) }
@@ -194,12 +191,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'GET',
       path: `${PATH}/callback-redirect`,
-      resource: 'login',
       action: 'oauth',
-      accountScope: 'none',
-      access: 'public',
       page: 'asked',
       writes: true,
       strictRateLimit: true,

@@ -80,7 +80,6 @@ export function buildCallbackUrl(baseUrl: string, provider: string): string {
 /** A flow started at the provider, and not stored yet. */
 export interface BegunFlow {
   flow: NewFlow
-  /** The address of the provider, for the browser. */
   redirectUrl: string
   /** The cookies that bind the flow to its browser; none of a flow that any browser may finish. */
   cookies: AnswerCookie[]
@@ -120,10 +119,8 @@ export async function beginFlow(
   if (input.codeChallenge !== null && target.kind === 'web') throw buildChallengeProblem()
   const { state, hash, expiresAt } = issueState(deps, provider, now)
   const callbackUrl = buildCallbackUrl(deps.baseUrl(), provider)
-  if (
-    connection !== null &&
-    (await countOpenFlows(db, { connection, now, limit: OPEN_FLOWS_LIMIT })) >= OPEN_FLOWS_LIMIT
-  )
+  const open = connection && (await countOpenFlows(db, { connection, now, limit: OPEN_FLOWS_LIMIT }))
+  if ((open ?? 0) >= OPEN_FLOWS_LIMIT)
     throw new Problem('rate_limited', 'Too many sign-ins by this connection are open. Try again in some minutes.', {
       headers: { 'retry-after': '60' },
       reason: 'open_flows',
@@ -151,7 +148,7 @@ export async function beginFlow(
 
 /** Stores a started flow, with the last statement of the transaction. */
 export function keepFlow(db: Database, { flow }: BegunFlow, now: Date): Promise<void> {
-  return insertFlow(db, flow, now)
+  return insertFlow(db, { ...flow, now })
 }
 
 /** The encryption context of the answer that a provider posted for a flow. */
@@ -191,7 +188,6 @@ export type FlowRefusal =
 export interface Callback {
   provider: string
   state: string | undefined
-  /** The `Cookie` header. */
   cookies: string | undefined
   now: Date
 }
@@ -204,7 +200,7 @@ export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callba
   const { provider, now } = callback
   const state = readState(deps.keyring, callback.state, { provider, now })
   if ('reason' in state) return state
-  const flow = await findFlow(db, state.hash, provider)
+  const flow = await findFlow(db, { stateHash: state.hash, provider })
   if (!flow) return { reason: state.isExpired ? 'state_expired' : 'state_unknown' }
   // The cookie stays until it expires: a browser that comes again is led back to its app.
   if (flow.isBound && !deps.flowCookies.isOwn(callback.cookies, callback.state)) return { reason: 'foreign_browser' }
@@ -212,10 +208,7 @@ export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callba
   return flow.expiresAt <= now ? { reason: 'state_expired', flow } : { flow }
 }
 
-/**
- * Stores the name that a provider posts beside its answer. The post has no cookie, so only the state identifies the
- * flow; it completes nothing.
- */
+/** Stores the posted name of a flow, found by its state alone: the post has no cookie. Completes nothing. */
 export async function takePostedForm(
   deps: FlowDeps,
   db: Database,
@@ -225,7 +218,7 @@ export async function takePostedForm(
   await loadEngine(deps, db, provider)
   const state = readState(deps.keyring, input.state, { provider, now })
   const name = readPostedName(input.user)
-  if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider }, name)
+  if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider, name })
 }
 
 /** A returned flow, with the provider's answer. */
@@ -234,7 +227,6 @@ export type FinishedFlow =
       kind: 'proven'
       flow: LoginFlow
       identity: ProviderIdentity
-      /** The groups of the user, of a connection. */
       groups: readonly string[]
       /** The user's token at a managed engine, for a sign-in that leads to a decision there. */
       engineToken: string | undefined

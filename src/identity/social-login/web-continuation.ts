@@ -11,10 +11,7 @@ export interface ContinuationDeps {
     tokens: { jwt: string; expiresInSeconds: number; refreshToken: string },
     signIn: { email: string; now: Date },
   ) => AnswerCookie[]
-  /**
-   * The URL with a handshake token for a `redirect_url` that is a target on another domain
-   * (docs/contract/sso.md#handshake); undefined for any other one.
-   */
+  /** The URL with a handshake token for a target on another domain (docs/contract/sso.md#handshake); else undefined. */
   openTarget: OpenTarget
 }
 
@@ -24,10 +21,7 @@ export interface Continuation {
   cookies: AnswerCookie[]
 }
 
-/**
- * Continues in the browser after a sign-in (docs/contract/social-login.md#web-continuation). Only the browser that
- * started the flow gets the session: for an unbound flow, the tokens are only in the answer.
- */
+/** Continues after a sign-in (docs/contract/social-login.md#web-continuation): only in the browser that began it. */
 export async function continueOnWeb(
   deps: ContinuationDeps,
   db: Database,

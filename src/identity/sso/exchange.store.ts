@@ -1,7 +1,6 @@
 import type { SessionId, UserId } from '../../base/id.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement } from '../../postgres/statement/statement.ts'
 import {
   type AccountName,
   type SessionRecord,
@@ -15,7 +14,6 @@ export interface HandshakeClaim {
   sessionId: SessionId
   userId: UserId
   nonceHash: Buffer
-  /** The expiry of the token. */
   expiresAt: Date
   now: Date
 }
@@ -24,16 +22,22 @@ export interface HandshakeClaim {
 export interface ClaimedHandshake {
   session: SessionRecord
   accounts: AccountName[]
-  /** Whether the user may sign in. */
   isUserActive: boolean
   /** Whether this call spent the nonce: the session can be continued, and the nonce was unused. */
   isClaimed: boolean
 }
 
-const claim = statement<
+/**
+ * Locks the session and its user until the transaction ends, reads them, and takes the nonce when the session can be
+ * continued. A transaction that revokes the session or disables the user waits for this one, and then revokes the new
+ * session; a second exchange of the nonce waits too, and is refused. Undefined when the user has no such session.
+ */
+export const claimHandshake = rowStatement<
   StoredSession & Omit<ClaimedHandshake, 'session'>,
-  { sessionId: SessionId; userId: UserId; nonceHash: Buffer; expiresAt: Date; now: Date }
->(`
+  HandshakeClaim,
+  ClaimedHandshake
+>(
+  `
   with found as (
     select ${session.select('s')}, u.is_actived and u.deleted_at is null as is_user_active
     from session s join "user" u on u.document_id = s."user"
@@ -46,20 +50,14 @@ const claim = statement<
   )
   select ${session.members('found')}, open_accounts_of(found."user") as accounts, is_user_active as "isUserActive",
     exists (select from claimed) as "isClaimed"
-  from found`)
-
-/**
- * Locks the session and its user until the transaction ends, reads them, and takes the nonce when the session can be
- * continued. A transaction that revokes the session or disables the user waits for this one, and then revokes the new
- * session; a second exchange of the nonce waits too, and is refused. Undefined when the user has no such session.
- */
-export async function claimHandshake(db: Database, input: HandshakeClaim): Promise<ClaimedHandshake | undefined> {
-  const { sessionId, userId, nonceHash, expiresAt, now } = input
-  const [row] = await claim(db, { sessionId, userId, nonceHash, expiresAt, now })
-  if (!row) return undefined
-  const { accounts, isUserActive, isClaimed, ...stored } = row
-  return { session: toSessionRecord(stored), accounts, isUserActive, isClaimed }
-}
+  from found`,
+  ({ accounts, isUserActive, isClaimed, ...stored }) => ({
+    session: toSessionRecord(stored),
+    accounts,
+    isUserActive,
+    isClaimed,
+  }),
+)
 
 /** Deletes up to `limit` nonces of tokens that expired before `before`. Returns their number. */
 export const deleteExpiredNonces = deletionOfOld('sso_nonce', { key: 'nonce_hash', time: 'expires_at' })

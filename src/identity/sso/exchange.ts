@@ -75,10 +75,7 @@ export async function exchangeHandshake(
   return { kind: 'exchanged', issued, parent, handshake: verified.handshake }
 }
 
-/**
- * The reason for which a session cannot be continued; undefined when it can. Pure. The statement that spends the nonce
- * has the same rules.
- */
+/** The reason for which a session cannot be continued, by the rules of the statement that spends the nonce. Pure. */
 function findRefusal(found: ClaimedHandshake | undefined, now: Date): ExchangeRefusal | undefined {
   if (!found) return 'session_unknown'
   const { session } = found

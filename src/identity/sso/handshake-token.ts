@@ -19,10 +19,8 @@ const CARRIER_TYPE = 'sso-inner+jwt'
 /** The classes of the tokens of other issuers: none, or what most libraries write by themselves (RFC 7519 section 5.1). */
 const FOREIGN_TYPES = [undefined, 'jwt']
 
-/** The `aud` of every carrier. */
 const CARRIER_AUDIENCE = 'sso-exchange'
 
-/** Random bytes of a nonce. */
 const NONCE_BYTES = 24
 
 /** Bounds of a nonce in characters: 22 of base64url hold 128 bits. */
@@ -42,7 +40,6 @@ export interface HandshakeRules extends TargetRules, OwnSite {
 export interface NewHandshake {
   userId: UserId
   sessionId: SessionId
-  /** The origin of the target. */
   audience: string
   next: string | null
   issuedAt: Date
@@ -85,7 +82,6 @@ export type HandshakeRefusal =
 export interface Handshake {
   userId: UserId
   sessionId: SessionId
-  /** The origin of the target. */
   audience: string
   nonce: string
   next: string | null

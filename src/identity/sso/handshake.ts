@@ -12,7 +12,6 @@ import { isSameSite, readTarget } from './target.ts'
 /** URL at which the browser continues. */
 export interface StartedHandshake {
   sessionId: SessionId
-  /** The origin of the target. */
   audience: string
   /** The URL to send the browser to, with a handshake token when the target is on another domain. */
   redirectUrl: string
@@ -21,10 +20,7 @@ export interface StartedHandshake {
   expiresInSeconds: number | null
 }
 
-/**
- * Starts a handshake for the session of the caller (docs/contract/sso.md#handshake). Throws 422 for a target that is not
- * registered and for a `next` that is no path, and 409 for an API key and for a session that a handshake opened.
- */
+/** Starts a handshake (docs/contract/sso.md#handshake). Throws 422, and 409 for a key or a handshake's session. */
 export async function startHandshake(
   deps: SsoDeps,
   db: Database,
@@ -47,10 +43,7 @@ export async function startHandshake(
   return { sessionId: session.id, audience, redirectUrl, isCrossDomain: true, expiresInSeconds }
 }
 
-/**
- * The URL with a handshake token for a session of a sign-in (docs/contract/social-login.md#web-continuation). Undefined when
- * the URL is no target or one on the same site, or a handshake opened the session.
- */
+/** Opens a target on another site by handshake (docs/contract/social-login.md#web-continuation); else undefined. */
 export type OpenTarget = (
   db: Database,
   input: {

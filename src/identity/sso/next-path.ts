@@ -4,10 +4,7 @@ export const NEXT_LENGTH_LIMIT = 2048
 /** A base that no path can name: a path that leaves it names another host. */
 const SENTINEL = 'https://sentinel.invalid'
 
-/**
- * Characters that URL parsers drop, trim or turn into a slash: C0, space, DEL, C1, the line separators, the byte order
- * mark and the backslash.
- */
+/** Characters that URL parsers drop, trim or turn into a slash: controls, spaces, separators, the backslash. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
 const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f-\u009f\u2028\u2029\ufeff\\]/
 

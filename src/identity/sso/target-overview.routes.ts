@@ -5,7 +5,6 @@ import { Type } from '../../http/shape/schema-type.ts'
 import { HANDSHAKE_SECONDS, type HandshakeRules, LEEWAY_SECONDS } from './handshake-token.ts'
 import { isSameSite } from './target.ts'
 
-/** The window of the counts, ms. */
 const WINDOW_MS = 24 * 60 * 60_000
 
 const TargetsSchema = namedObject('HandshakeTargets', {

@@ -31,7 +31,6 @@ export function readTarget(text: string, rules: TargetRules): URL | null {
 
 /** The site of the service. */
 export interface OwnSite {
-  /** The base URL of the service. */
   baseUrl: () => string
   /** `SESSION_COOKIE_DOMAIN`: every host of it gets the session cookie. */
   cookieDomain: string | undefined

@@ -5,9 +5,9 @@ import { enumSchema, namedObject, nullable, UuidSchema } from '../../http/route/
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import {
+  deleteEngineSession,
   ENGINE_DECISION_PATH,
   findEngineToken,
-  forgetEngineToken,
 } from '../../identity/social-login/flow/engine-session.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type ConsentDeps, decideConsent } from '../consent/consent.ts'
@@ -88,7 +88,7 @@ export const decisionRoutes: Routes<DecisionDeps> = [
         const { authorization_id: authorizationId, decision, scopes } = body
         const message = decision === 'approve' ? 'Access given.' : 'Access refused.'
         if (atEngine) {
-          await forgetEngineToken(db, readSession(caller))
+          await deleteEngineSession(db, { sessionId: readSession(caller) })
           return {
             data: { document_id: atEngine.grantId, decision, authorize_url: atEngine.authorizeUrl },
             message,

@@ -7,9 +7,9 @@ import { definePage, type PageDeps, type PageRequest } from '../../identity/page
 import { buildRefreshUrl } from '../../identity/pages/frame/page-url.ts'
 import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
 import {
+  deleteEngineSession,
   ENGINE_DECISION_PATH,
   findEngineToken,
-  forgetEngineToken,
 } from '../../identity/social-login/flow/engine-session.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findActiveUser } from '../claims/user-claims.store.ts'
@@ -94,7 +94,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         const { asked, decider } = prepared
         const { userId, sessionId } = decider.user
         if (asked.kind === 'covered') {
-          await forgetEngineToken(db, sessionId)
+          await deleteEngineSession(db, { sessionId })
           const href = asked.authorizeUrl
           const clientName = URL.parse(href)?.host || texts.say('app.unnamed')
           const page = buildPage({ brand: deps.brand, ...buildContinuePage({ texts, clientName, href }) })
@@ -139,7 +139,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         if (prepared.decider === null) return { kind: 'redirect', status: 303, location: pathOf(prepared.id) }
         const { decider, decided, decision, scopes } = prepared
         const { userId, sessionId } = decider.user
-        await forgetEngineToken(db, sessionId)
+        await deleteEngineSession(db, { sessionId })
         return {
           kind: 'redirect',
           status: 303,

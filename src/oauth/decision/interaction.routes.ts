@@ -156,6 +156,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       path: `${ENTRY}/continue`,
       resource: 'oauth-page',
       action: 'continue',
+      event: 'none',
       summary: 'Continue an authorization with the account that is signed in',
       fields: { id: ID_LIMIT },
     },

@@ -2,17 +2,10 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { html } from '../../base/html.ts'
 import type { Texts } from '../../base/language/texts.ts'
 import type { Brand } from '../../identity/pages/brand/brand.ts'
-import { loadPageFile } from '../../identity/pages/brand/page-file.ts'
 import { buildPage } from '../../identity/pages/frame/page.ts'
 import { renderText } from '../../identity/pages/frame/text.ts'
+import { SUBMIT_FORM } from '../../identity/pages/script/page-script.ts'
 import { findFormTarget } from '../client/redirect-uri.ts'
-
-/** The script of the page that forwards a form. */
-export const SUBMIT_SCRIPT = loadPageFile(
-  '/auth/submit-form.js',
-  'text/javascript; charset=utf-8',
-  new URL('../../identity/pages/frame/submit-form.js', import.meta.url),
-)
 
 /** A form that the browser sends at once. */
 interface HandedForm {
@@ -54,7 +47,7 @@ function buildSubmitPage(texts: Texts, { action, fields }: HandedForm) {
   return {
     texts,
     title,
-    scripts: [SUBMIT_SCRIPT],
+    scripts: [SUBMIT_FORM],
     content: html`<div class="panel">
 <div class="lead">
 <h1>${title}</h1>

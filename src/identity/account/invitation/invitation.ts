@@ -7,7 +7,7 @@ import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } 
 import { checkMemberRoles, lockMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import { buildLinkMail } from '../../mail/link-mail.ts'
-import { checkCanSend, findInvitationRoom, writeMail } from '../../mail/outbox.ts'
+import { checkCanSend, readInvitationRoom, writeMail } from '../../mail/outbox.ts'
 import type { LinkDeps } from '../../user/password/password-reset.ts'
 import { createProofToken } from '../../user/proof/proof-token.ts'
 import { type AccountTarget, keepAccount } from '../account.store.ts'
@@ -106,7 +106,7 @@ async function checkLimits(tx: Database, account: AccountId, { email, now }: { e
 
 /** Checks the limit of the address last, behind every other lock. */
 async function checkRecipient(tx: Database, email: string): Promise<void> {
-  if ((await findInvitationRoom(tx, email)) > 0) return
+  if ((await readInvitationRoom(tx, email)) > 0) return
   throw new Problem('limit_reached', 'Many invitations went to this address. Invite it again tomorrow.', {
     reason: 'recipient_limit',
   })

@@ -6,7 +6,6 @@ import { ConnectionParams } from '../connection.schema.ts'
 import { loadConnection } from '../connection.ts'
 import { type CountedAttempts, findActivity, startOfDay } from './connection-activity.store.ts'
 
-/** Days that are shown, today included. */
 const DAYS = 30
 
 const DaySchema = namedObject('ConnectionDay', {

@@ -29,7 +29,6 @@ export function countAttempt(
 
 /** What became of the attempts of a connection. */
 export interface ConnectionActivity {
-  /** The last sign-in of the people whom it knows. */
   lastSignInAt: Date | null
   /** The latest day first, the most frequent end first. */
   attempts: CountedAttempts[]
@@ -54,19 +53,11 @@ export async function findActivity(
   return { lastSignInAt, attempts: attempts.map((item) => ({ ...item, day: new Date(item.day) })) }
 }
 
-const sumRefused = statement<{ reason: string; count: number }, { since: Date; limit: number }>(`
+/** The refusals of all connections by reason on the days from `since` on, of `limit` rows at most. */
+export const sumRefusals = statement<{ reason: string; count: number }, { since: Date; limit: number }>(`
   select a.reason, sum(a.count)::int as count
   from (select reason, count from connection_activity where day >= $since limit $limit) a
   where a.reason <> '' group by a.reason order by a.reason`)
-
-/** The refusals of all connections by reason on the days from `since` on, of `limit` rows at most. */
-export async function sumRefusals(
-  db: Database,
-  range: { since: Date; limit: number },
-): Promise<Readonly<Record<string, number>>> {
-  const rows = await sumRefused(db, range)
-  return Object.fromEntries(rows.map(({ reason, count }) => [reason, count]))
-}
 
 const deleteOld = statement<{ connection: string }, { before: Date; limit: number }>(`
   delete from connection_activity where ctid = any(array(

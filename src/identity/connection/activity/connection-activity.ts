@@ -8,6 +8,7 @@ export { countAttempt } from './connection-activity.store.ts'
 const ROW_LIMIT = 10_000
 
 /** The refused sign-ins by all connections on this day (UTC), by reason. */
-export function readRefusals(db: Database, now: Date): Promise<Readonly<Record<string, number>>> {
-  return sumRefusals(db, { since: startOfDay(now), limit: ROW_LIMIT })
+export async function readRefusals(db: Database, now: Date): Promise<Readonly<Record<string, number>>> {
+  const rows = await sumRefusals(db, { since: startOfDay(now), limit: ROW_LIMIT })
+  return Object.fromEntries(rows.map(({ reason, count }) => [reason, count]))
 }

@@ -1,11 +1,7 @@
 import type { AccountId, ConnectionId } from '../../../base/id.ts'
-import type { Database } from '../../../postgres/statement/database.ts'
-import { statement } from '../../../postgres/statement/statement.ts'
+import { rowStatement, statement } from '../../../postgres/statement/statement.ts'
 
-/**
- * Enabled connections by the end of their last certificate, at most `$scanned`, and of these the ones that sign somebody
- * in: those of an account that is not deleted, with a proven domain.
- */
+/** Of `$scanned` enabled connections at most, by the end of their last certificate, those that sign somebody in. */
 const liveOf = (range: string) => `(
     select c.document_id, c.account, c.certificates_end_at as ends_at from (
       select c.document_id, c.account, c.certificates_end_at from connection c
@@ -19,17 +15,10 @@ export interface CertificateEnds {
   ended: number
 }
 
-const count = statement<CertificateEnds, { now: Date; until: Date; scanned: number }>(`
+/** Counts the connections whose certificates end, or have ended, among `scanned` at most of each. */
+export const countCertificateEnds = rowStatement<CertificateEnds, { now: Date; until: Date; scanned: number }>(`
   select (select count(*)::int from ${liveOf('c.certificates_end_at > $now and c.certificates_end_at <= $until')}) as ending,
     (select count(*)::int from ${liveOf('c.certificates_end_at <= $now')}) as ended`)
-
-/** Counts the connections whose certificates end, or have ended, among `scanned` at most of each. */
-export async function countCertificateEnds(
-  db: Database,
-  range: { now: Date; until: Date; scanned: number },
-): Promise<CertificateEnds> {
-  return (await count(db, range))[0] ?? { ending: 0, ended: 0 }
-}
 
 /** A connection, and the end of its last certificate. */
 export interface CertificateEnd {
@@ -38,15 +27,11 @@ export interface CertificateEnd {
   endsAt: Date
 }
 
-const list = statement<CertificateEnd, { now: Date; until: Date; scanned: number; limit: number }>(`
+/** The counted connections whose certificates end nearest to `now`, `limit` at most. */
+export const listCertificateEnds = statement<
+  CertificateEnd,
+  { now: Date; until: Date; scanned: number; limit: number }
+>(`
   select live.document_id as connection, live.account, live.ends_at as "endsAt"
   from ${liveOf('c.certificates_end_at <= $until')}
   order by abs(extract(epoch from live.ends_at - $now::timestamptz)), live.document_id limit $limit`)
-
-/** The counted connections whose certificates end nearest to `now`, `limit` at most. */
-export function listCertificateEnds(
-  db: Database,
-  range: { now: Date; until: Date; scanned: number; limit: number },
-): Promise<CertificateEnd[]> {
-  return list(db, range)
-}

@@ -24,7 +24,7 @@ const rangeAt = (now: Date) => ({ now, until: new Date(now.getTime() + REPORTED_
 
 /** Reads the facts of the component: index entries of the certificates that end, a bounded number. */
 export async function readConnectionFacts(db: Database, now: Date): Promise<ConnectionFacts> {
-  const { ending, ended } = await countCertificateEnds(db, rangeAt(now))
+  const { ending = 0, ended = 0 } = (await countCertificateEnds(db, rangeAt(now))) ?? {}
   return {
     certificates_ending: ending,
     certificates_ended: ended,

@@ -7,7 +7,6 @@ const AddressBody = namedObject('FindConnection', {
   email: Type.String({ format: 'email', maxLength: 254, description: 'Only its domain matters.' }),
 })
 
-/** The connection of a domain. */
 const AddressRoute = namedObject('AddressRoute', {
   connection: nullable(UuidSchema),
   name: nullable(Type.String()),

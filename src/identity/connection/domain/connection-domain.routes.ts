@@ -1,7 +1,7 @@
 import type { AccountId } from '../../../base/id.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { defineList } from '../../../http/route/row-route.ts'
+import { defineRow, type RowChange } from '../../../http/route/row-route.ts'
 import type { PermissionScope } from '../../../http/shape/caller.ts'
 import { readOwnAccount } from '../../account/own-account.ts'
 import { ConnectionParams } from '../connection.schema.ts'
@@ -32,13 +32,6 @@ const PATH = '/api/v3/identity/account/{id}/connection/{connection}/domain'
 
 const changedOf = ({ id, account }: ConnectionDomainRecord) => [{ id, account, url: null }]
 
-/** The outcome of a proof. */
-const toProofOutcome = ({ domain, isChanged }: { domain: ConnectionDomainRecord; isChanged: boolean }) => ({
-  data: toConnectionDomainRow(domain),
-  message: isChanged ? 'Domain proven.' : 'Domain unchanged.',
-  changed: isChanged ? changedOf(domain) : [],
-})
-
 interface DomainPath {
   id: string
   connection: string
@@ -52,7 +45,22 @@ const targetOf = ({ params, scope }: { params: DomainPath; scope: PermissionScop
   id: params.domain,
 })
 
+const toProven = (change: RowChange<ConnectionDomainRecord>) => ({
+  ...change,
+  ...(change.isChanged !== false && { message: 'Domain proven.' }),
+})
+
 const OF_DOMAIN = { resource: 'connection-domain', accountScope: 'account', data: ConnectionDomainRow } as const
+
+const domain = defineRow(
+  { ...OF_DOMAIN, path: `${PATH}/{domain}`, params: ConnectionDomainParams },
+  {
+    noun: 'Domain',
+    load: (request) => loadConnectionDomain(request.db, targetOf(request)),
+    toRow: toConnectionDomainRow,
+    changedOf,
+  },
+)
 
 /** Domains of a connection (docs/contract/connections.md#domains). */
 export const connectionDomainRoutes: Routes<ConnectionDomainDeps> = [
@@ -90,10 +98,8 @@ export const connectionDomainRoutes: Routes<ConnectionDomainDeps> = [
       },
     },
   ),
-  defineList(
+  domain.list(
     {
-      ...OF_DOMAIN,
-      path: PATH,
       ownAccounts: true,
       summary: 'List the domains of a connection',
       params: ConnectionParams,
@@ -107,68 +113,53 @@ export const connectionDomainRoutes: Routes<ConnectionDomainDeps> = [
           selectConnectionDomains(db, { account: readOwnAccount({ params, scope }), connection: params.connection }),
           { table: 'connection_domain' },
         ),
-      toRow: toConnectionDomainRow,
       message: 'Domains.',
       changedOf: ({ params }) => [{ id: null, account: params.id as AccountId }],
     },
   ),
-  defineRoute(
+  domain.change(
     {
-      ...OF_DOMAIN,
       method: 'POST',
       path: `${PATH}/{domain}/verify`,
       action: 'verify',
       ownAccounts: true,
       summary: 'Prove a domain by its TXT record',
       description: 'Looks the record up, at most once in ten seconds. A domain is proven for one connection at most.',
-      params: ConnectionDomainParams,
       problems: ['domain_unproven', 'conflict', 'rate_limited'],
     },
     {
-      row: {
-        find: (_deps: ConnectionDomainDeps, request) => loadConnectionDomain(request.db, targetOf(request)),
-        neededBy: 'validation',
-      },
-      prepare: (deps, { db, params, scope, now }) => lookForProof(deps, db, { ...targetOf({ params, scope }), now }),
+      prepare: (deps: ConnectionDomainDeps, { db, params, scope, now }) =>
+        lookForProof(deps, db, { ...targetOf({ params, scope }), now }),
       handle: async (_deps, { db, params, scope, prepared, caller, now }) => {
         const proof = { by: 'dns' as const, isFound: prepared.isFound }
-        const verified = await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now })
-        return toProofOutcome(verified)
+        return toProven(await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now }))
       },
     },
   ),
-  defineRoute(
+  domain.change(
     {
-      ...OF_DOMAIN,
       method: 'POST',
       path: `${PATH}/{domain}/approve`,
       action: 'approve',
       summary: 'Prove a domain by the word of an operator',
       description:
         'For a domain whose owner the operator of the platform knows. Needs the permission for all accounts.',
-      params: ConnectionDomainParams,
       problems: ['conflict'],
     },
-    async (_deps: ConnectionDomainDeps, { db, params, scope, caller, now }) => {
+    async (_deps, { db, params, scope, caller, now }) => {
       const proof = { by: 'operator' as const }
-      const verified = await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now })
-      return toProofOutcome(verified)
+      return toProven(await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now }))
     },
   ),
-  defineRoute(
+  domain.delete(
     {
-      ...OF_DOMAIN,
-      method: 'DELETE',
-      path: `${PATH}/{domain}`,
-      action: 'delete',
       ownAccounts: true,
       summary: 'Remove a domain from a connection',
       description: 'Ends what the users with its addresses opened by the connection.',
-      params: ConnectionDomainParams,
     },
-    async (_deps: ConnectionDomainDeps, { db, params, scope, caller, now }) => {
-      const removed = await removeConnectionDomain(db, { ...targetOf({ params, scope }), caller, now })
-      return { data: toConnectionDomainRow(removed), message: 'Domain removed.', changed: changedOf(removed) }
-    },
+    async (_deps, { db, params, scope, caller, now }) => ({
+      row: await removeConnectionDomain(db, { ...targetOf({ params, scope }), caller, now }),
+      message: 'Domain removed.',
+    }),
   ),
 ]

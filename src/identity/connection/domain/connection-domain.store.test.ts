@@ -14,6 +14,7 @@ import {
   findSignInConnection,
   insertConnection,
   listStaleConnectionSecrets,
+  lockConnection,
   replaceConnectionSecret,
   selectConnections,
 } from '../connection.store.ts'
@@ -24,6 +25,7 @@ import {
   findConnectionDomain,
   findConnectionOfDomain,
   insertConnectionDomain,
+  lockConnectionDomain,
   markVerified,
   noteCheck,
   selectConnectionDomains,
@@ -77,7 +79,7 @@ async function prove(connection: ConnectionId, domain: string) {
   await markVerified(db, { id, by: 'dns', now: madeAfter(1) })
   return id
 }
-const find = (id: string) => findConnectionDomain(db, id)
+const find = (id: string) => findConnectionDomain(db, { id })
 
 describe('a claim of a domain', () => {
   test('is kept with what proves it, once for a connection, until it expires', async () => {
@@ -106,8 +108,8 @@ describe('a claim of a domain', () => {
 
   test('is looked up again once enough time has passed, and not beside another look', async () => {
     const [{ id }, other] = [(await claim(one, 'corp.example'))!, (await claim(two, 'corp.example'))!]
-    const look = (afterMs: number) =>
-      noteCheck(db, { id, before: madeAfter(afterMs - 10_000), now: madeAfter(afterMs) })
+    const look = async (afterMs: number) =>
+      (await noteCheck(db, { id, before: madeAfter(afterMs - 10_000), now: madeAfter(afterMs) })) !== undefined
     expect([await look(0), await look(9_999), await look(10_000), await look(10_000)]).toEqual([
       ...[true, false, true, false],
     ])
@@ -118,11 +120,11 @@ describe('a claim of a domain', () => {
   test('is read without its lock beside who holds it, and with its lock behind', async () => {
     const { id } = (await claim(one, 'corp.example'))!
     const { read } = await inTransaction(db, async (tx) => {
-      expect(await findConnectionDomain(tx, id, { lock: true })).toMatchObject({ id })
+      expect(await lockConnectionDomain(tx, { id })).toMatchObject({ id })
       expect(await find(id)).toMatchObject({ id })
-      const read = inTransaction(db, (other) => findConnectionDomain(other, id, { lock: true }))
+      const read = inTransaction(db, (other) => lockConnectionDomain(other, { id }))
       await untilWaiting(db, 1)
-      await inTransaction(tx, (own) => deleteConnectionDomainRow(own, id))
+      await inTransaction(tx, (own) => deleteConnectionDomainRow(own, { id }))
       return { read }
     })
     expect(await read).toBeUndefined()
@@ -143,7 +145,7 @@ describe('the domains of a connection', () => {
 
   test('are removed one by one', async () => {
     const [gone, kept] = [(await claim(one, 'a.example'))!, (await claim(one, 'b.example'))!]
-    await inTransaction(db, (tx) => deleteConnectionDomainRow(tx, gone.id))
+    await inTransaction(db, (tx) => deleteConnectionDomainRow(tx, { id: gone.id }))
     expect([await find(gone.id), await find(kept.id)]).toEqual([undefined, kept])
   })
 })
@@ -151,20 +153,20 @@ describe('the domains of a connection', () => {
 describe('an address', () => {
   test('is of the connection that has proven its domain, while it is enabled and its account lives', async () => {
     await claim(two, 'corp.example')
-    expect(await findConnectionOfDomain(db, 'corp.example')).toBeUndefined()
+    expect(await findConnectionOfDomain(db, { domain: 'corp.example' })).toBeUndefined()
     await prove(one, 'corp.example')
     await prove(two, 'other.example')
     const found = { connection: one, name: `of ${account}`, isEnforced: false }
-    expect(await findConnectionOfDomain(db, 'corp.example')).toEqual(found)
-    expect(await findConnectionOfDomain(db, 'other.example')).toMatchObject({ connection: two })
-    expect(await findConnectionOfDomain(db, 'a.example')).toBeUndefined()
+    expect(await findConnectionOfDomain(db, { domain: 'corp.example' })).toEqual(found)
+    expect(await findConnectionOfDomain(db, { domain: 'other.example' })).toMatchObject({ connection: two })
+    expect(await findConnectionOfDomain(db, { domain: 'a.example' })).toBeUndefined()
     await db.updateTable('connection').set({ is_enforced: true }).where('document_id', '=', one).execute()
-    expect(await findConnectionOfDomain(db, 'corp.example')).toEqual({ ...found, isEnforced: true })
+    expect(await findConnectionOfDomain(db, { domain: 'corp.example' })).toEqual({ ...found, isEnforced: true })
     await db.updateTable('connection').set({ is_enabled: false }).where('document_id', '=', one).execute()
-    expect(await findConnectionOfDomain(db, 'corp.example')).toBeUndefined()
+    expect(await findConnectionOfDomain(db, { domain: 'corp.example' })).toBeUndefined()
     await db.updateTable('connection').set({ is_enabled: true }).where('document_id', '=', one).execute()
     await buildIdentityRows(db).set('account', account, { deleted_at: MADE_AT })
-    expect(await findConnectionOfDomain(db, 'corp.example')).toBeUndefined()
+    expect(await findConnectionOfDomain(db, { domain: 'corp.example' })).toBeUndefined()
   })
 })
 
@@ -202,18 +204,21 @@ describe('a connection beside others', () => {
 
   test('is found as it was written, locked alone, counted with its account, and deleted alone', async () => {
     const made = await add('sealed', [{ group: 'g', role: await addRole() }])
-    expect(await findConnection(db, made.id)).toEqual(made)
-    expect((await findConnection(db, one))?.name).toBe(`of ${account}`)
+    expect(await findConnection(db, { id: made.id })).toEqual(made)
+    expect((await findConnection(db, { id: one }))?.name).toBe(`of ${account}`)
     expect((await selectConnections(db, foreign).execute()).map(({ id }) => id)).toEqual([two])
     await write(async (tx) => {
-      expect(await findConnection(tx, made.id, { lock: true })).toEqual(made)
+      expect(await lockConnection(tx, { id: made.id })).toEqual(made)
       const free = 'select document_id from connection where document_id = any($1) for update skip locked'
       expect((await database.pool.query(free, [[made.id, one]])).rows).toEqual([{ document_id: one }])
     })
     const count = (of: AccountId) => write((tx) => countConnectionsOf(tx, of))
     expect([await count(account), await count(foreign), await count(newId())]).toEqual([2, 1, undefined])
-    await write((tx) => deleteConnectionRow(tx, made.id))
-    expect([await findConnection(db, made.id), (await findConnection(db, one))?.id]).toEqual([undefined, one])
+    await write((tx) => deleteConnectionRow(tx, { id: made.id }))
+    expect([await findConnection(db, { id: made.id }), (await findConnection(db, { id: one }))?.id]).toEqual([
+      undefined,
+      one,
+    ])
   })
 
   test('signs in while it is enabled and its account is there', async () => {
@@ -237,10 +242,14 @@ describe('a connection beside others', () => {
     const groupRoles = [role('a', kept), role('b', given)]
     const changed = { ...before, name: 'C', isEnabled: false, groupRoles, updatedBy: by, updatedAt: madeAfter(2) }
     expect(await change({ name: 'C', isEnabled: false, groupRoles, secretEncrypted: 'new' }, 2)).toEqual(changed)
-    expect(await findConnection(db, before.id)).toEqual(changed)
+    expect(await findConnection(db, { id: before.id })).toEqual(changed)
     await change({ sessionHours: 1 }, 3)
-    expect(await findConnection(db, before.id)).toEqual({ ...changed, sessionHours: 1, updatedAt: madeAfter(3) })
-    expect(await findConnection(db, beside.id)).toEqual(beside)
+    expect(await findConnection(db, { id: before.id })).toEqual({
+      ...changed,
+      sessionHours: 1,
+      updatedAt: madeAfter(3),
+    })
+    expect(await findConnection(db, { id: beside.id })).toEqual(beside)
   })
 
   test('has its secret sealed anew where an older key sealed it, in order', async () => {

@@ -3,7 +3,7 @@ import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 
 export type ConnectionDomainId = Id<'connection domain'>
 
@@ -31,18 +31,9 @@ export function selectConnectionDomains(db: Database, input: { account: AccountI
 }
 
 const FIND = `select ${connectionDomain.members()} from connection_domain where document_id = $id`
-const selectOne = statement<ConnectionDomainRecord, { id: string }>(FIND)
-const selectAndLock = statement<ConnectionDomainRecord, { id: string }>(`${FIND} for update`)
-
-/** The domain with this id; `lock` locks it until the transaction ends. */
-export async function findConnectionDomain(
-  db: Database,
-  id: string,
-  { lock = false }: { lock?: boolean } = {},
-): Promise<ConnectionDomainRecord | undefined> {
-  const [row] = await (lock ? selectAndLock : selectOne)(db, { id })
-  return row
-}
+/** The domain with this id, and the same locked until the transaction ends. */
+export const findConnectionDomain = rowStatement<ConnectionDomainRecord, { id: string }>(FIND)
+export const lockConnectionDomain = rowStatement<ConnectionDomainRecord, { id: string }>(`${FIND} for update`)
 
 /** Additions to one connection are serialized, so that they count each other. */
 const countDomains = countBehindLock<{ domains: number }, { connection: string }>({
@@ -67,7 +58,8 @@ interface NewDomain {
   now: Date
 }
 
-const insert = statement<ConnectionDomainRecord, NewDomain>(`
+/** Inserts an unproven claim, in place of an expired one. Undefined when the connection has the domain already. */
+export const insertConnectionDomain = rowStatement<ConnectionDomainRecord, NewDomain>(`
   insert into connection_domain (document_id, connection, account, domain, token, expires_at, created_at, updated_at)
   values ($id, $connection, $account, $domain, $token, $expiresAt, $now, $now)
   on conflict (connection, domain) do update set document_id = excluded.document_id, token = excluded.token,
@@ -75,51 +67,31 @@ const insert = statement<ConnectionDomainRecord, NewDomain>(`
     where connection_domain.expires_at <= $now
   returning ${connectionDomain.members()}`)
 
-/** Inserts an unproven claim, in place of an expired one. Undefined when the connection has the domain already. */
-export async function insertConnectionDomain(
-  db: Database,
-  row: NewDomain,
-): Promise<ConnectionDomainRecord | undefined> {
-  return (await insert(db, row))[0]
-}
-
-const beginCheck = statement<{ id: ConnectionDomainId }, { id: string; before: Date; now: Date }>(`
+/** Records a check; undefined when one began after `before`: of parallel requests one asks the name servers. */
+export const noteCheck = rowStatement<{ id: ConnectionDomainId }, { id: string; before: Date; now: Date }>(`
   update connection_domain set checked_at = $now
   where document_id = $id and (checked_at is null or checked_at <= $before) returning document_id as id`)
-
-/** Records a check, unless one began after `before`: of parallel requests one asks the name servers. */
-export async function noteCheck(db: Database, input: { id: string; before: Date; now: Date }): Promise<boolean> {
-  return (await beginCheck(db, input)).length > 0
-}
 
 /** Marks a locked domain as proven. Rejects by `connection_domain_verified_key` when it is proven elsewhere. */
 export const markVerified = statement<{ id: ConnectionDomainId }, { id: string; by: 'dns' | 'operator'; now: Date }>(`
   update connection_domain set verified_at = $now, verified_by = $by, expires_at = null, updated_at = $now
   where document_id = $id returning document_id as id`)
 
-const remove = closingStatement<{ id: ConnectionDomainId }>(
+/** Deletes a locked domain, with the last statement of the transaction. */
+export const deleteConnectionDomainRow = closingStatement<{ id: ConnectionDomainId }>(
   'removed_domain as (delete from connection_domain where document_id = $id)',
 )
 
-/** Deletes a locked domain, with the last statement of the transaction. */
-export function deleteConnectionDomainRow(db: Database, id: ConnectionDomainId): Promise<void> {
-  return remove(db, { id })
-}
-
-const selectRoute = statement<{ connection: ConnectionId; name: string; isEnforced: boolean }, { domain: string }>(`
+/** The enabled connection that has proven a domain. */
+export const findConnectionOfDomain = rowStatement<
+  { connection: ConnectionId; name: string; isEnforced: boolean },
+  { domain: string }
+>(`
   select c.document_id as connection, c.name, c.is_enforced as "isEnforced"
   from connection_domain d
   cross join lateral (select * from connection x where x.document_id = d.connection offset 0) c
   where d.domain = $domain and d.verified_at is not null and c.is_enabled
     and (select a.deleted_at is null from account a where a.document_id = c.account)`)
-
-/** The enabled connection that has proven a domain. */
-export async function findConnectionOfDomain(
-  db: Database,
-  domain: string,
-): Promise<{ connection: ConnectionId; name: string; isEnforced: boolean } | undefined> {
-  return (await selectRoute(db, { domain }))[0]
-}
 
 /** Deletes up to `limit` claims that expired unproven before `before`. Returns their number. For maintenance. */
 export const deleteExpiredDomains = deletionOfOld('connection_domain', { key: 'document_id', time: 'expires_at' })

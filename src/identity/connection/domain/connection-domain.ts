@@ -1,6 +1,7 @@
 import type { AccountId, IdMaker } from '../../../base/id.ts'
 import type { Random } from '../../../base/random.ts'
 import { invalidField, notFound, Problem } from '../../../http/problem/problem.ts'
+import type { RowChange } from '../../../http/route/row-route.ts'
 import { type Caller, includesAccount } from '../../../http/shape/caller.ts'
 import type { ResolveTxt } from '../../../outbound/guard/dns-text.ts'
 import { type Database, isUniqueViolation } from '../../../postgres/statement/database.ts'
@@ -14,6 +15,7 @@ import {
   findConnectionDomain,
   findConnectionOfDomain,
   insertConnectionDomain,
+  lockConnectionDomain,
   markVerified,
   noteCheck,
 } from './connection-domain.store.ts'
@@ -22,7 +24,6 @@ import { challengeNameOf, domainOf, readDomain } from './domain-name.ts'
 /** Maximum number of domains of one connection, proven or not. */
 const DOMAINS_LIMIT = 50
 
-/** Lifetime of an unproven claim. */
 const CLAIM_LIFETIME_MS = 14 * 24 * 3_600_000
 
 /** Least time between two look-ups for one domain. */
@@ -35,7 +36,6 @@ export interface ConnectionDomainDeps {
   resolveTxt: ResolveTxt
 }
 
-/** A domain in the path of a request. */
 interface DomainTarget {
   target: AccountTarget
   connection: string
@@ -46,10 +46,10 @@ interface DomainTarget {
 export async function loadConnectionDomain(
   db: Database,
   { target, connection, id }: DomainTarget,
-  options: { lock?: boolean } = {},
+  { lock = false }: { lock?: boolean } = {},
 ): Promise<ConnectionDomainRecord> {
   const isReached = includesAccount(target.scope, target.id as AccountId)
-  const found = isReached ? await findConnectionDomain(db, id, options) : undefined
+  const found = isReached ? await (lock ? lockConnectionDomain : findConnectionDomain)(db, { id }) : undefined
   if (!found || found.account !== target.id || found.connection !== connection) throw notFound('domain')
   return found
 }
@@ -89,10 +89,7 @@ export async function addConnectionDomain(
   return added
 }
 
-/**
- * Looks up the record of a domain, outside any transaction, because name servers may take seconds. Returns whether it
- * is there. Throws 404, and 429 within ten seconds of the last look-up.
- */
+/** Looks up the record, outside any transaction: name servers take seconds. Throws 404, 429 within ten seconds. */
 export async function lookForProof(
   { resolveTxt }: Pick<ConnectionDomainDeps, 'resolveTxt'>,
   db: Database,
@@ -111,14 +108,11 @@ export async function lookForProof(
   return { isFound: texts.includes(`signalbox-domain=${token}`) }
 }
 
-/**
- * Proves a domain by its record, or by the word of an operator. A domain is proven for one connection at most. `isChanged`
- * is false for a proven one. Throws 404, 403, 409 without the record and for a domain proven elsewhere.
- */
+/** Proves a domain, for one connection at most. `isChanged` is false for a proven one. Throws 404, 403, 409. */
 export async function verifyConnectionDomain(
   db: Database,
   input: DomainTarget & { proof: { by: 'operator' } | { by: 'dns'; isFound: boolean }; caller: Caller; now: Date },
-): Promise<{ domain: ConnectionDomainRecord; isChanged: boolean }> {
+): Promise<RowChange<ConnectionDomainRecord>> {
   const { proof, caller, now } = input
   const { isEnabled, isEnforced } = await loadConnection(
     db,
@@ -128,7 +122,7 @@ export async function verifyConnectionDomain(
   const domain = await loadConnectionDomain(db, input, { lock: true })
   if (proof.by === 'dns') checkMayConnect(caller, domain.account)
   if (isExpired(domain, now)) throw notFound('domain')
-  if (domain.verifiedAt !== null) return { domain, isChanged: false }
+  if (domain.verifiedAt !== null) return { row: domain, isChanged: false }
   if (proof.by === 'dns' && !proof.isFound) {
     const text = `No TXT record of ${challengeNameOf(domain.domain)} holds signalbox-domain=${domain.token}. Name servers may take an hour to show a new one.`
     throw new Problem('domain_unproven', text)
@@ -144,7 +138,7 @@ export async function verifyConnectionDomain(
   if (isEnabled && isEnforced)
     await endClosedAccess(db, { id: domain.connection, domain: domain.domain, spared: caller, now })
   const proven = { verifiedAt: now, verifiedBy: proof.by, expiresAt: null, updatedAt: now }
-  return { domain: { ...domain, ...proven }, isChanged: true }
+  return { row: { ...domain, ...proven } }
 }
 
 /** Removes a domain, and ends the access that users with its addresses opened by the connection. Throws 404, 403. */
@@ -158,11 +152,11 @@ export async function removeConnectionDomain(
   checkMayConnect(caller, domain.account)
   if (domain.verifiedAt !== null)
     await endConnectionAccess(db, { id: domain.connection, domain: domain.domain, forgets: true, now })
-  await deleteConnectionDomainRow(db, domain.id)
+  await deleteConnectionDomainRow(db, domain)
   return domain
 }
 
 /** The enabled connection that has proven the domain of an address, whether a user has the address or not. */
 export function findConnectionOfAddress(db: Database, email: string): ReturnType<typeof findConnectionOfDomain> {
-  return findConnectionOfDomain(db, domainOf(email))
+  return findConnectionOfDomain(db, { domain: domainOf(email) })
 }

@@ -1,10 +1,7 @@
 import { domainToASCII } from 'node:url'
 import { isEmailAddress } from '../../../http/shape/formats.ts'
 
-/**
- * A domain of e-mail addresses in the form in which it is stored and compared: ASCII (IDNA) and lower case. Undefined for a
- * text that is none: a wildcard, an address, a single label, a host with a root dot. Pure.
- */
+/** A domain as it is stored and compared: ASCII (IDNA), lower case. Undefined for a text that is none. Pure. */
 export function readDomain(text: string): string | undefined {
   const trimmed = text.trim()
   // The parser of URLs ends a host at these, and reads a number as an address.
@@ -14,11 +11,7 @@ export function readDomain(text: string): string | undefined {
 }
 
 /** The domain of an address, as `readDomain` writes it. Addresses have ASCII hosts. Pure. */
-export function domainOf(email: string): string {
-  return email.slice(email.indexOf('@') + 1).toLowerCase()
-}
+export const domainOf = (email: string) => email.slice(email.indexOf('@') + 1).toLowerCase()
 
 /** The name whose TXT record proves a domain. */
-export function challengeNameOf(domain: string): string {
-  return `_signalbox-challenge.${domain}`
-}
+export const challengeNameOf = (domain: string) => `_signalbox-challenge.${domain}`

@@ -53,7 +53,6 @@ export interface EntryUser {
   /** Whether it holds a role beyond its accounts. */
   isOperator: boolean
   isMember: boolean
-  /** The accounts that it belongs to. */
   accounts: readonly AccountId[]
   /** Whether the connection knows it by another id. */
   hasOtherSubject: boolean
@@ -114,13 +113,11 @@ function findUserFault(
 
 /** Facts about the user of a session that a connection is to prove. */
 export interface ProofFacts {
-  /** Whether the session is open. */
   isSessionOpen: boolean
   /** Whether the connection keeps its account from unproven sessions of the user. */
   isNarrowed: boolean
   /** Whether the asserted address is of a proven domain of the connection. */
   isInside: boolean
-  /** Whether the asserted address is that of the user. */
   isSameAddress: boolean
   /** The user whom the connection knows by the id of the person. */
   knownUser: UserId | null

@@ -1,6 +1,6 @@
 import type { AccountId, ConnectionId, Id, SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { aheadStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { aheadStatement, closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 import { type ConnectionRecord, connection } from '../connection.store.ts'
 
 export type ConnectionIdentityId = Id<'connection identity'>
@@ -62,14 +62,11 @@ export async function findEntryFacts(
   return row
 }
 
-const selectSessionUser = statement<{ userId: UserId }, { session: SessionId }>(
-  'select "user" as "userId" from session where document_id = $session',
-)
-
 /** The user of a session, in any state. */
-export async function findSessionUser(db: Database, session: SessionId): Promise<UserId | undefined> {
-  return (await selectSessionUser(db, { session }))[0]?.userId
-}
+export const findSessionUser = rowStatement<{ userId: UserId }, { session: SessionId }, UserId>(
+  'select "user" as "userId" from session where document_id = $session',
+  ({ userId }) => userId,
+)
 
 const selectProven = statement<
   { isOpen: boolean; isNarrowed: boolean },
@@ -79,10 +76,7 @@ const selectProven = statement<
       and s.expires_at > $now from session s where s.document_id = $session), false) as "isOpen",
     exists (select from narrowing_of($userId) n where n.connection = $connection) as "isNarrowed"`)
 
-/**
- * Whether a session of a locked user is open, and whether the connection narrows its user. The session may end meanwhile:
- * a proof opens nothing in an ended one.
- */
+/** Whether a session of a locked user is open (once ended, a proof opens nothing), and whether its user is narrowed. */
 export async function findProvenSession(
   db: Database,
   input: { session: SessionId; userId: UserId; connection: ConnectionId; now: Date },

@@ -38,7 +38,6 @@ export type Entered =
       locked: AccountName
       /** The latest end of a session that this sign-in opens. */
       endsAt: Date
-      /** The roles that its groups gave and took. */
       roles: { given: RoleId[]; taken: RoleId[] }
     }
   | { kind: 'refused'; reason: EntryRefusal; userId: UserId | null }
@@ -187,7 +186,6 @@ async function register(
   return { user, isNewUser: true, roles: { given: roles, taken: [] } }
 }
 
-/** The event that the routes of members record. */
 function draftOf(
   type: 'account-member.create' | 'account-member.update',
   member: AccountMemberRecord,

@@ -29,7 +29,7 @@ export async function proveByConnection(
   input: { connection: ConnectionId; session: SessionId; person: ProvenPerson; trace: string | null; now: Date },
 ): Promise<ProvenSession> {
   const { person, session, now } = input
-  const userId = await findSessionUser(tx, session)
+  const userId = await findSessionUser(tx, { session })
   if (userId === undefined) return { kind: 'refused', reason: 'session_ended', userId: null }
   const refuse = (reason: EntryRefusal): ProvenSession => ({ kind: 'refused', reason, userId })
   const place = await lockEntryPlace(tx, { id: input.connection, subject: person.subject, email: person.email })

@@ -12,10 +12,7 @@ export interface SessionRule {
 /** The end of a session that is opened now. Pure. */
 export const findSessionEnd = (sessionHours: number, now: Date) => new Date(now.getTime() + sessionHours * 3_600_000)
 
-/**
- * The rule for a session by a one-time code, whose sign-in ended before. Undefined when the connection was disabled or
- * deleted since.
- */
+/** The rule for a session by a one-time code. Undefined once the connection was disabled or deleted. */
 export async function findSessionRule(
   db: Database,
   { connection, now }: { connection: ConnectionId; now: Date },

@@ -25,11 +25,7 @@ export interface OidcConnectionDeps extends ProviderServerDeps {
   random: Random
 }
 
-/**
- * Builds the engines of OpenID connections: this service is the client of each provider, with PKCE and a nonce
- * (docs/contract/connections.md#openid-provider). A changed connection is another provider, so that no process uses old
- * endpoints.
- */
+/** Builds the engines of OpenID connections (docs/contract/connections.md#openid-provider), with PKCE and a nonce. */
 export function buildOidcConnections(deps: OidcConnectionDeps): (connection: SignInConnection) => Engine {
   const findServer = buildServerCache(deps)
   return (connection) => {
@@ -47,6 +43,7 @@ function describeProvider({ keyring }: OidcConnectionDeps, connection: SignInCon
   if (issuer === null || clientId === null || scopes === null || secretEncrypted === null)
     throw new Error('an OpenID connection has its issuer and its client')
   return {
+    // A changed connection is another provider, so that no process uses old endpoints.
     name: `${id} ${connection.updatedAt.getTime()}`,
     client: { id: clientId, secret: keyring.open(secretEncrypted, connectionSecretContextOf(id)) },
     isEmailTrusted: true,

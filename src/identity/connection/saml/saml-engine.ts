@@ -16,7 +16,6 @@ export interface SamlSource {
 /** Result of a verified response, kept until its browser continues. */
 export interface KeptAnswer {
   person: SamlPerson
-  /** Hash of the code that the browser brings. */
   codeHash: string
   /** Entity id of the provider, and hashes of the certificates that signed. */
   issuer: string

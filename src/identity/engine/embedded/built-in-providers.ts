@@ -1,7 +1,7 @@
 import { apple, readAppleKey } from './provider/apple.ts'
 import { discord } from './provider/discord.ts'
 import { facebook } from './provider/facebook.ts'
-import { declareOpenIdProvider } from './provider/generic-openid.ts'
+import { declareOpenId } from './provider/generic-openid.ts'
 import { github } from './provider/github.ts'
 import { gitlab } from './provider/gitlab.ts'
 import { google } from './provider/google.ts'
@@ -39,10 +39,7 @@ export interface ProviderSettings {
 /** A provider, or the setting that keeps it from being enabled, with the rule. */
 export type EnabledOrFault = { provider: EnabledProvider } | { setting: string; fault: string }
 
-/**
- * Enables a provider by its settings (docs/contract/social-login.md#providers). With a managed engine, which keeps the
- * credentials itself, the client id alone enables. Pure.
- */
+/** Enables a provider (docs/contract/social-login.md#providers); a managed engine needs the client id alone. Pure. */
 export function enableProvider(settings: ProviderSettings, isManaged = false): EnabledOrFault {
   const { name, clientId, clientSecret, issuer, teamId, keyId, isEmailTrusted = true } = settings
   const builtIn = Object.hasOwn(BUILT_IN, name) ? BUILT_IN[name] : undefined
@@ -52,7 +49,7 @@ export function enableProvider(settings: ProviderSettings, isManaged = false): E
     return { setting: 'CLIENT_ID', fault: 'is required by the other settings of this provider' }
   if (!builtIn && issuer === undefined && !isManaged)
     return { setting: 'ISSUER', fault: `is required: ${name} is not a built-in provider` }
-  const declaration = builtIn ?? declareOpenIdProvider(toLabel(name), issuer ?? '')
+  const declaration = builtIn ?? declareOpenId(toLabel(name), issuer ?? '')
   const given = { secret: clientSecret, teamId, keyId }
   const missing = isManaged ? undefined : declaration.needs.find((need) => given[need] === undefined)
   if (missing) return { setting: SETTING_OF[missing], fault: `is required for ${declaration.label}` }

@@ -8,10 +8,7 @@ export interface Fault {
   detail: string
 }
 
-/**
- * Errors by which providers report that the user declined (RFC 6749 section 4.1.2.1; LinkedIn and Apple have their
- * own).
- */
+/** Errors for a user who declined (RFC 6749 section 4.1.2.1; LinkedIn and Apple have their own). */
 const DENIALS = ['access_denied', 'user_cancelled_login', 'user_cancelled_authorize', 'user_denied', 'consent_required']
 
 /** Codes of `openid-client` for an answer outside the protocol. */

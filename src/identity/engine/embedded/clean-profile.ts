@@ -9,10 +9,7 @@ const SUBJECT_LIMIT = 255
 const NAME_LIMIT = 200
 const URL_LIMIT = 2048
 
-/**
- * Maps a provider's claims to an identity: texts within limits and without control characters. Undefined without a
- * subject. A malformed address counts as missing. Pure.
- */
+/** The identity in a provider's claims, within limits. A malformed address is missing; undefined without a subject. */
 export function cleanProfile(
   provider: string,
   profile: ReadProfile,

@@ -41,11 +41,7 @@ interface DevCode {
   expiresAtMs: number
 }
 
-/**
- * A small OpenID provider inside the service, for development only. It has an authorization endpoint with a page, a
- * token endpoint, keys and a discovery document, which the engine uses like those of any provider, except for the
- * network, since the service would call itself.
- */
+/** A small OpenID provider inside the service, for development, used like any other but without the network. */
 export interface DevProvider {
   enabled: EnabledProvider
   /** Whether a request is one that this service makes: the client, its callback, PKCE. */

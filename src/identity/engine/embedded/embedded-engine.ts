@@ -24,7 +24,6 @@ import { buildServerCache, type FindServer, type ProviderServerDeps } from './pr
 /** Random bytes of a PKCE verifier and of a nonce: 43 characters in base64url (RFC 7636 section 4.1). */
 const SECRET_BYTES = 32
 
-/** A provider with its server. */
 interface ProviderAccess {
   random: Random
   findServer: FindServer

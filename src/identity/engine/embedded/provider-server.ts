@@ -48,10 +48,7 @@ interface CachedServer {
 /** Finds the configuration of a provider: its endpoints and keys, and the credentials of this service there. */
 export type FindServer = (provider: EnabledProvider) => Promise<Configuration>
 
-/**
- * Builds the cache of provider configurations. A failed discovery is not cached. The issuer of a discovery document
- * must be the requested one (OpenID Connect Discovery 1.0 section 4.3).
- */
+/** Builds the cache of providers' configurations (OpenID Connect Discovery 1.0 section 4.3). Failures are not kept. */
 export function buildServerCache(deps: ProviderServerDeps): FindServer {
   const cached = buildCache<string, CachedServer>({ limit: SERVERS_LIMIT })
   return (provider) => {

@@ -1,7 +1,4 @@
-/**
- * A sample user of the development provider (docs/contract/social-login.md#development-provider). Its description
- * is the text `sample.<id>`.
- */
+/** A sample user (docs/contract/social-login.md#development-provider), described by the text `sample.<id>`. */
 export interface SampleUser {
   /** In the address of the page. */
   id: 'new' | 'returning' | 'unverified' | 'missing' | 'denied' | 'disabled'
@@ -16,42 +13,12 @@ const SAMPLE_DOMAIN = 'people.signalbox.localhost'
 
 /** The sample users, in the order of the page. */
 export const SAMPLE_PEOPLE: readonly SampleUser[] = [
-  {
-    id: 'new',
-    name: 'Nora New',
-    mailbox: 'nora',
-    isEmailVerified: true,
-  },
-  {
-    id: 'returning',
-    name: 'Rita Returning',
-    mailbox: 'rita',
-    isEmailVerified: true,
-  },
-  {
-    id: 'unverified',
-    name: 'Umar Unverified',
-    mailbox: 'umar',
-    isEmailVerified: false,
-  },
-  {
-    id: 'missing',
-    name: 'Mia Missing',
-    mailbox: null,
-    isEmailVerified: false,
-  },
-  {
-    id: 'denied',
-    name: 'Dan Denied',
-    mailbox: 'dan',
-    isEmailVerified: true,
-  },
-  {
-    id: 'disabled',
-    name: 'Dora Disabled',
-    mailbox: 'dora',
-    isEmailVerified: true,
-  },
+  { id: 'new', name: 'Nora New', mailbox: 'nora', isEmailVerified: true },
+  { id: 'returning', name: 'Rita Returning', mailbox: 'rita', isEmailVerified: true },
+  { id: 'unverified', name: 'Umar Unverified', mailbox: 'umar', isEmailVerified: false },
+  { id: 'missing', name: 'Mia Missing', mailbox: null, isEmailVerified: false },
+  { id: 'denied', name: 'Dan Denied', mailbox: 'dan', isEmailVerified: true },
+  { id: 'disabled', name: 'Dora Disabled', mailbox: 'dora', isEmailVerified: true },
 ]
 
 /** The standard claims of a sample user. `mark` tells one new user from another. Pure. */

@@ -27,7 +27,6 @@ export interface SupabaseClient {
   readKeys(): Promise<unknown>
   /** The providers that are on, and how addresses are confirmed. */
   readSettings(): Promise<SupabaseAnswer>
-  /** Whether its OAuth server is on. */
   hasOAuth(): Promise<boolean>
   /** Request of an app to the user of the token, who owns the authorization from then on. */
   readAuthorization(accessToken: string, id: string): Promise<SupabaseAnswer>

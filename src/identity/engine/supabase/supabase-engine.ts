@@ -36,7 +36,6 @@ const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Maximum age of an access token in a fragment, the lifetime of a flow. In seconds. */
 const TOKEN_AGE_LIMIT_SECONDS = 600
 
-/** Errors with which the engine declines the user itself. */
 const DECLINING = ['user_banned', 'signup_disabled', 'email_provider_disabled']
 
 /** Prefix of the error description when the provider shared no address; the code is that of every fault. */
@@ -95,10 +94,7 @@ function refuse(reason: EngineRefusal, detail: string): EngineResult {
   return { kind: 'refused', reason, detail }
 }
 
-/**
- * Redeems the code, reads the user again, and revokes the session of the engine, unless the caller needs it for a
- * decision.
- */
+/** Redeems the code, reads the user again, and ends the session of the engine unless a decision needs it. */
 async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): Promise<EngineResult> {
   const { client } = deps
   const { callback } = input
@@ -114,7 +110,6 @@ async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): 
   return result
 }
 
-/** The identity of the user that the server answered with. */
 function readResult(
   { providers }: SupabaseEngineDeps,
   { provider, callback }: EngineCompletion,

@@ -10,7 +10,6 @@ import { renderError } from '../frame/problem-page.ts'
 import { buildHomePage } from '../sign-in/home-page.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
-/** The messages of the page, by their name in a redirect. */
 const NOTICES = {
   'password-changed': 'home.password-changed',
   joined: 'home.joined',
@@ -19,7 +18,6 @@ const NOTICES = {
   'password-link-sent': 'home.password-link-sent',
 } as const
 
-/** Dependencies of these pages. */
 type AccountPageDeps = PageDeps & Pick<SignInPageDeps, 'canSendMail'>
 
 /** The page of a user who is signed in, and the page of errors. */
@@ -29,14 +27,7 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
     async () => ({ kind: 'redirect', location: HOME }),
   ),
   definePage(
-    {
-      method: 'GET',
-      path: HOME,
-      resource: 'account-page',
-      action: 'show',
-      summary: 'Who is signed in',
-      query: ['notice'],
-    },
+    { path: HOME, resource: 'account-page', summary: 'Who is signed in', query: ['notice'] },
     async (deps: AccountPageDeps, { db, visitor, query }) => {
       const { user, browserId } = visitor
       if (!user) return askToSignIn(visitor, HOME)
@@ -48,14 +39,7 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
     },
   ),
   definePage(
-    {
-      method: 'GET',
-      path: '/auth/error',
-      resource: 'error-page',
-      action: 'show',
-      summary: 'An error, by its code',
-      query: ['code'],
-    },
+    { path: '/auth/error', resource: 'error-page', summary: 'An error, by its code', query: ['code'] },
     async (deps: PageDeps, { visitor, query, requestId }) => {
       const { texts } = visitor
       return buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId, texts }) })

@@ -9,13 +9,12 @@ import { KEEP_APPS_FIELD } from '../frame/form.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageDeps, showProblem } from '../frame/page-route.ts'
-import { askToSignIn } from '../frame/page-url.ts'
+import { askToSignIn, redirectTo } from '../frame/page-url.ts'
 import { listDevices } from './device.store.ts'
 import { buildDevicesPage } from './device-page.ts'
 
 const DEVICES = '/auth/devices'
 
-/** The messages of the page after a form, by their name in the redirect. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   'signed-out': 'devices.signed-out',
   'others-signed-out': 'devices.others-signed-out',
@@ -37,18 +36,11 @@ async function endSessions(
 /** The devices of a user, and ending one or all others (docs/contract/pages.md#devices). */
 export const deviceRoutes: Routes<PageDeps> = [
   definePage(
-    {
-      method: 'GET',
-      path: DEVICES,
-      resource: 'devices-page',
-      action: 'show',
-      summary: 'The devices of the user',
-      query: ['notice'],
-    },
+    { path: DEVICES, resource: 'devices-page', summary: 'The devices of the user', query: ['notice'] },
     async (deps: PageDeps, { db, visitor, query, now }) => {
       const { user, browserId } = visitor
       if (!user) return askToSignIn(visitor, DEVICES)
-      const devices = await listDevices(db, user.userId, now)
+      const devices = await listDevices(db, { userId: user.userId, now })
       const notice = findNotice(visitor.texts, NOTICES, query.notice)
       const { texts } = visitor
       const view = { devices, ownSession: user.sessionId, browserId, texts, notice, now }
@@ -61,14 +53,13 @@ export const deviceRoutes: Routes<PageDeps> = [
       path: DEVICES,
       resource: 'session',
       action: 'revoke',
-      event: 'shared',
       summary: 'Sign out one device, or all others',
       fields: { session: 36, others: 1, [KEEP_APPS_FIELD]: 1, 'keep-keys': 1 },
     },
     async (deps: PageDeps, { db, visitor, form, now, requestId }) => {
       const { user } = visitor
       if (!user) return askToSignIn(visitor, DEVICES)
-      const own = await listDevices(db, user.userId, now)
+      const own = await listDevices(db, { userId: user.userId, now })
       const isAll = form.others !== ''
       const chosen = own.filter(({ id }) => (isAll ? id !== user.sessionId : id === form.session))
       // Also for the session of another user: the answer does not tell whether it exists.
@@ -78,9 +69,7 @@ export const deviceRoutes: Routes<PageDeps> = [
         ? await signOut(db, { caller: user, all: 'others', refreshToken: undefined, ...kept, now })
         : await endSessions(db, { user, sessions: chosen.map(({ id }) => id), now })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${DEVICES}?notice=${isAll ? 'others-signed-out' : 'signed-out'}`,
+        ...redirectTo(`${DEVICES}?notice=${isAll ? 'others-signed-out' : 'signed-out'}`),
         changed: ended.map((id) => ({ id, account: null })),
         actor: { userId: user.userId, sessionId: user.sessionId, account: null },
       }

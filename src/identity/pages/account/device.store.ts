@@ -1,5 +1,4 @@
 import type { SessionId, UserId } from '../../../base/id.ts'
-import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 
 /** A valid session of a sign-in, not one opened from another session for an app. */
@@ -12,18 +11,13 @@ export interface Device {
   lastUsedAt: Date
 }
 
-/** Maximum number of devices on a page. */
 const DEVICES_LIMIT = 100
 
-const selectDevices = statement<Device, { userId: UserId; now: Date }>(`
+/** The devices of a user, the most recently seen first. */
+export const listDevices = statement<Device, { userId: UserId; now: Date }>(`
   select s.document_id as id, s.address, s.user_agent as "userAgent", s.created_at as "signedInAt",
     s.last_used_at as "lastUsedAt"
   from session s
   where s."user" = $userId and s.revoked_at is null and s.expires_at > $now and s.parent is null
     and s.client_id is null
   order by s.last_used_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
-
-/** The devices of a user, the most recently seen first. */
-export async function listDevices(db: Database, userId: UserId, now: Date): Promise<Device[]> {
-  return selectDevices(db, { userId, now })
-}

@@ -1,43 +1,34 @@
 import { type Html, html } from '../../../base/html.ts'
 import type { TextKey, Texts } from '../../../base/language/texts.ts'
 import type { InvitationView } from '../../account/invitation/invitation-acceptance.ts'
-import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
-import type { PageParts } from '../frame/page.ts'
+import { type FormError, findError, renderField, renderFormToken } from '../frame/form.ts'
+import { buildCard, type FormView } from '../frame/layout.ts'
+import type { PageBody } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildSignInUrl } from '../frame/page-url.ts'
 import { renderText } from '../frame/text.ts'
 import { renderNewPassword } from '../password/password-page.ts'
-import { SHOW_PASSWORD } from '../password/password-script.ts'
+import { SHOW_PASSWORD } from '../script/page-script.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'listProviders'>
 
 /** Contents of the page of an invitation. */
-export interface InvitationPageView {
+export interface InvitationPageView extends FormView {
   invitation: InvitationView
   token: string
-  browserId: string
-  texts: Texts
   name?: string
-  errors?: readonly FormError[]
 }
 
 /** The path of the page of an invitation. */
 export const INVITATION = '/auth/invitation'
 
 /** Builds the page of an invitation: what it is for, and the one step that accepts it. */
-export function buildInvitationPage(deps: Deps, view: InvitationPageView): Omit<PageParts, 'brand'> {
-  const { invitation, texts, errors = [] } = view
+export function buildInvitationPage(deps: Deps, view: InvitationPageView): PageBody {
+  const { invitation, texts } = view
   const title = texts.say('invitation.title', { account: invitation.accountName })
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${title}</h1>
-<p class="quiet">${texts.say('invitation.email', { email: invitation.email })}</p>
-</div>
-${renderErrors(texts, errors)}
-${renderStep(deps, view)}
-</div>`
-  return { texts, title: buildTitle(texts, title, errors), content, scripts: [SHOW_PASSWORD] }
+  const text = texts.say('invitation.email', { email: invitation.email })
+  return buildCard(view, { title, text, content: renderStep(deps, view), scripts: [SHOW_PASSWORD] })
 }
 
 function renderStep(deps: Deps, view: InvitationPageView): Html {
@@ -56,7 +47,6 @@ ${deps.listProviders({ redirectUrl: undefined, next: undefined, texts }).length 
   }
 }
 
-/** The sign-in page, which leads back to the invitation. */
 function buildReturnUrl(token: string): string {
   return buildSignInUrl({ next: `${INVITATION}?${new URLSearchParams({ token })}` })
 }

@@ -16,10 +16,10 @@ import type { SessionDeps } from '../../session/session.ts'
 import { buildLinkInvalid } from '../../user/proof/proof-token.ts'
 import { signInBrowser, type Visitor } from '../browser/browser-session.ts'
 import { findErrorMessage } from '../frame/error-message.ts'
-import type { FormError } from '../frame/form.ts'
+import type { RefusedForm } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageDeps, refusePage, showProblem } from '../frame/page-route.ts'
-import { buildRefreshUrl, HOME, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
+import { buildRefreshUrl, HOME, ORGANIZATION_LOGIN, redirectTo } from '../frame/page-url.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 import { buildInvitationPage, INVITATION } from './invitation-page.ts'
 import { toPasswordError } from './link.routes.ts'
@@ -31,15 +31,12 @@ export interface InvitationPageDeps
     SessionDeps,
     Pick<SignInPageDeps, 'listProviders'> {}
 
-type Refused = { problem: Problem; errors: FormError[] }
-
-/** An acceptance by form: refused for a field, or prepared. */
-type PreparedForm = Refused | { acceptance: Acceptance; prepared: PreparedAcceptance }
+type PreparedForm = RefusedForm | { acceptance: Acceptance; prepared: PreparedAcceptance }
 
 const NAME_FAULTS = { unsafe_character: 'profile.name-unsafe', blank: 'profile.name-blank' } as const
 
 /** The fault of a typed name, which may be empty. */
-export function checkName(texts: Texts, name: string): Refused | undefined {
+export function checkName(texts: Texts, name: string): RefusedForm | undefined {
   const fault = name === '' ? undefined : findNameFault(name)
   if (!fault) return undefined
   const problem = new Problem('validation_failed', 'The name breaks a rule.', { reason: fault })
@@ -50,7 +47,7 @@ export function checkName(texts: Texts, name: string): Refused | undefined {
 async function refuseForm(
   deps: InvitationPageDeps,
   db: Database,
-  refused: Refused & { visitor: Visitor; form: { token: string; name: string }; requestId: string; now: Date },
+  refused: RefusedForm & { visitor: Visitor; form: { token: string; name: string }; requestId: string; now: Date },
 ): Promise<RefusalOutcome> {
   const { problem, errors, visitor, form, requestId, now } = refused
   const { token, name } = form
@@ -63,14 +60,7 @@ async function refuseForm(
 /** The page of the link in an invitation (docs/contract/pages.md#links-by-mail). */
 export const invitationPageRoutes: Routes<InvitationPageDeps> = [
   definePage(
-    {
-      method: 'GET',
-      path: INVITATION,
-      resource: 'invitation-page',
-      action: 'show',
-      summary: 'The page of an invitation',
-      query: ['token'],
-    },
+    { path: INVITATION, resource: 'invitation-page', summary: 'The page of an invitation', query: ['token'] },
     async (deps: InvitationPageDeps, { db, visitor, query, requestId, now }) => {
       const token = query.token ?? ''
       if (visitor.isRefreshable)
@@ -88,8 +78,6 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
       resource: 'account-invitation',
       action: 'accept',
       accountScope: 'account',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Accept an invitation with the form',
       fields: { token: 200, username: 320, name: 200, password: 1024 },
     },
@@ -120,10 +108,8 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
           ? await openFirstSession(deps, db, { accepted: result, origin: { address, userAgent }, now })
           : undefined
         return {
-          kind: 'redirect',
-          status: 303,
           // An account may admit members by its own provider only.
-          location: isNewUser && !issued ? ORGANIZATION_LOGIN : `${HOME}?notice=joined`,
+          ...redirectTo(isNewUser && !issued ? ORGANIZATION_LOGIN : `${HOME}?notice=joined`),
           ...(issued && { cookies: signInBrowser(deps, issued, { email: invitation.email, now }) }),
           changed: [{ id: invitation.id, account: invitation.account, url: null }],
           actor: { userId: member.userId, sessionId: issued?.sessionId ?? null, account: invitation.account },

@@ -1,6 +1,6 @@
 import type { Texts } from '../../../base/language/texts.ts'
 import { Problem } from '../../../http/problem/problem.ts'
-import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
+import type { Routes } from '../../../http/route/route.ts'
 import type { PasswordDeps } from '../../password/password.ts'
 import { signIn } from '../../sign-in/outcome/sign-in.ts'
 import { openSecondStep } from '../../sign-in/second-factor/factor-login.ts'
@@ -15,13 +15,11 @@ import {
 } from '../../user/password/password-reset.ts'
 import { buildLinkInvalid } from '../../user/proof/proof-token.ts'
 import { loadUser } from '../../user/user.ts'
-import type { Visitor } from '../browser/browser-session.ts'
 import { PASSWORD_RULES } from '../frame/error-message.ts'
-import type { FormError } from '../frame/form.ts'
+import type { RefusedForm } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
-import { definePage, refusePage } from '../frame/page-route.ts'
-import { HOME } from '../frame/page-url.ts'
-import { renderError } from '../frame/problem-page.ts'
+import { definePage, refusePage, showProblem } from '../frame/page-route.ts'
+import { HOME, redirectTo } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import {
   buildForgotPage,
@@ -40,42 +38,23 @@ export type LinkPageDeps = SignInPageDeps & LinkDeps & PasswordDeps
 const FORGOT = '/auth/forgot'
 const TOKEN_LIMIT = 200
 
-/** A refused link: the page that leads to a new one. */
-function refuseLink(
-  deps: LinkPageDeps,
-  problem: Problem,
-  { requestId, visitor }: { requestId: string; visitor: Visitor },
-): RefusalOutcome {
-  const continuation = { href: FORGOT, label: 'problem.to-forgot' } as const
-  const page = renderError({ code: problem.code, requestId, texts: visitor.texts, continuation })
-  return refusePage(deps, { problem, page })
-}
+/** The link to a new mail, after one that is not valid. */
+const TO_NEW_LINK = { continuation: { href: FORGOT, label: 'problem.to-forgot' } } as const
 
 /** A new password that breaks a rule, as the message of its field. Throws any other problem again. */
-export function toPasswordError(
-  texts: Texts,
-  error: unknown,
-  field: string,
-): { problem: Problem; errors: FormError[] } {
+export function toPasswordError(texts: Texts, error: unknown, field: string): RefusedForm {
   if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
   const [broken] = error.errors ?? []
   const rule = PASSWORD_RULES[broken?.code ?? ''] ?? 'password.rule.other'
   return { problem: error, errors: [{ field, text: texts.say(rule) }] }
 }
 
-type PreparedResetPage = { prepared: PreparedReset } | { problem: Problem; errors: FormError[] }
+type PreparedResetPage = { prepared: PreparedReset } | RefusedForm
 
 /** The pages of links by mail: a new password, and the proof of an address (docs/contract/pages.md#links-by-mail). */
 export const linkPageRoutes: Routes<LinkPageDeps> = [
   definePage(
-    {
-      method: 'GET',
-      path: FORGOT,
-      resource: 'forgot-page',
-      action: 'show',
-      summary: 'The form to ask for a new password',
-      query: ['sent'],
-    },
+    { path: FORGOT, resource: 'forgot-page', summary: 'The form to ask for a new password', query: ['sent'] },
     async (deps: LinkPageDeps, { visitor, query }) =>
       buildPage({
         brand: deps.brand,
@@ -88,8 +67,6 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: FORGOT,
       resource: 'password',
       action: 'forgot',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Ask for a link to set a new password',
       fields: { email: 320 },
     },
@@ -102,9 +79,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       }
       const { result, userId } = await requestReset(deps, db, { email, texts: visitor.texts, now })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${FORGOT}?sent=1`,
+        ...redirectTo(`${FORGOT}?sent=1`),
         // Also for an unknown address, so that both cost the same.
         changed: [{ id: userId, account: null, url: null }],
         actor: { userId, sessionId: null, account: null },
@@ -113,18 +88,11 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
     },
   ),
   definePage(
-    {
-      method: 'GET',
-      path: '/auth/reset',
-      resource: 'reset-page',
-      action: 'show',
-      summary: 'The form of a reset link',
-      query: ['token'],
-    },
+    { path: '/auth/reset', resource: 'reset-page', summary: 'The form of a reset link', query: ['token'] },
     async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
       const token = query.token ?? ''
       if (!(await isResetLink(db, { token, now })))
-        return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
+        return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor, ...TO_NEW_LINK })
       return buildPage({ brand: deps.brand, ...buildResetPage(deps, { ...visitor, token }) })
     },
   ),
@@ -134,8 +102,6 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: '/auth/reset',
       resource: 'password',
       action: 'reset',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Set a new password by a link',
       fields: { token: TOKEN_LIMIT, password: 1024 },
     },
@@ -154,7 +120,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
           return refusePage(deps, { problem, page: buildResetPage(deps, { ...visitor, token, errors }) })
         }
         const result = await resetByLink(db, { token, prepared: prepared.prepared, keepApiKeys: false, now })
-        if ('problem' in result) return refuseLink(deps, result.problem, { requestId, visitor })
+        if ('problem' in result) return showProblem(deps, result.problem, { requestId, visitor, ...TO_NEW_LINK })
         const { userId, passwordHash } = result
         const goal = { target: undefined, next: `${HOME}?notice=password-set` }
         const changed = [{ id: userId, account: null, url: null }]
@@ -182,20 +148,13 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
           redirectUrl: null,
           now,
         })
-        if (!signedIn) return refuseLink(deps, buildLinkInvalid('disabled'), { requestId, visitor })
+        if (!signedIn) return showProblem(deps, buildLinkInvalid('disabled'), { requestId, visitor, ...TO_NEW_LINK })
         return { ...(await continueSignedIn(deps, db, { visitor, goal, signedIn, now })), changed }
       },
     },
   ),
   definePage(
-    {
-      method: 'GET',
-      path: '/auth/verify',
-      resource: 'verify-page',
-      action: 'show',
-      summary: 'The button of a verification link',
-      query: ['token'],
-    },
+    { path: '/auth/verify', resource: 'verify-page', summary: 'The button of a verification link', query: ['token'] },
     async (deps: LinkPageDeps, { visitor, query }) =>
       buildPage({ brand: deps.brand, ...buildVerifyPage(deps, { ...visitor, token: query.token ?? '' }) }),
   ),
@@ -205,20 +164,12 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: '/auth/verify',
       resource: 'email',
       action: 'verify',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Verify an address by a link',
       fields: { token: TOKEN_LIMIT },
     },
     async (deps: LinkPageDeps, { db, visitor, form, requestId, now }) => {
       const result = await verifyByLink(db, { token: form.token, now })
-      if ('problem' in result) {
-        const { problem } = result
-        return refusePage(deps, {
-          problem,
-          page: renderError({ code: problem.code, requestId, texts: visitor.texts }),
-        })
-      }
+      if ('problem' in result) return showProblem(deps, result.problem, { requestId, visitor })
       const { userId } = result
       return {
         ...buildPage({ brand: deps.brand, ...buildVerifiedPage(visitor) }),
@@ -233,8 +184,6 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       path: ASK_TO_VERIFY,
       resource: 'email',
       action: 'request-verification',
-      event: 'shared',
-      strictRateLimit: true,
       returnTo: HOME,
       summary: 'Ask for a link that confirms the own address',
     },
@@ -242,9 +191,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       const { userId } = signedIn
       const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${HOME}?notice=link-sent`,
+        ...redirectTo(`${HOME}?notice=link-sent`),
         changed: [{ id: userId, account: null, url: null }],
         audit: { result },
       }

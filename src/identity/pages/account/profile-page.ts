@@ -2,13 +2,13 @@ import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { OpenEmailChange, OwnUser } from '../../user/own/email-change.store.ts'
 import { PICTURE_PATH } from '../../user/picture/picture.ts'
-import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildCard, buildSections, type FormView, type Reader } from '../frame/layout.ts'
 import { buildLinkPage } from '../frame/mail-form.ts'
-import { renderNavigation } from '../frame/navigation.ts'
-import type { PageParts } from '../frame/page.ts'
+import type { PageBody } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { renderText } from '../frame/text.ts'
-import { CHOOSE_PICTURE } from './picture-script.ts'
+import { CHOOSE_PICTURE } from '../script/page-script.ts'
 
 /** The page on which a user changes its own name and address, and deletes itself. */
 export const PROFILE = '/auth/profile'
@@ -16,7 +16,6 @@ export const PROFILE = '/auth/profile'
 export const EMAIL_CHANGE = '/auth/email-change'
 
 type Deps = Pick<PageDeps, 'browserKeys' | 'baseUrl'> & { canSendMail: boolean }
-type Page = Omit<PageParts, 'brand'>
 
 /** The typed values of the forms of the page. */
 export interface ProfileForm {
@@ -25,38 +24,22 @@ export interface ProfileForm {
 }
 
 /** Contents of the page. */
-export interface ProfileView {
+export interface ProfileView extends FormView {
   user: OwnUser
-  browserId: string
-  texts: Texts
   notice?: string | undefined
-  errors?: readonly FormError[]
   form?: ProfileForm
 }
 
 /** Builds the page of the own profile. */
-export function buildProfilePage(deps: Deps, view: ProfileView): Page {
-  const { texts, browserId, notice, errors = [] } = view
-  const title = texts.say('profile.title')
-  const content = html`<div class="lead">
-<h1>${title}</h1>
-<p class="quiet">${texts.say('profile.text')}</p>
-</div>
-${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
-${renderErrors(texts, errors)}
+export function buildProfilePage(deps: Deps, view: ProfileView): PageBody {
+  const { texts, errors = [] } = view
+  const content = html`${renderErrors(texts, errors)}
 ${renderName(deps, view)}
 ${renderPicture(deps, view)}
 ${renderEmail(deps, view)}
 ${renderDeletion(deps, view)}`
-  const navigation = renderNavigation(deps, { path: PROFILE, browserId, texts })
-  return {
-    texts,
-    title: buildTitle(texts, title, errors),
-    layout: 'wide',
-    navigation,
-    content,
-    scripts: [CHOOSE_PICTURE],
-  }
+  const lead = { title: texts.say('profile.title'), text: texts.say('profile.text') }
+  return buildSections(deps, view, { path: PROFILE, ...lead, content, scripts: [CHOOSE_PICTURE] })
 }
 
 function renderName(deps: Deps, view: ProfileView): Html {
@@ -156,23 +139,15 @@ ${renderField(texts, {
 }
 
 /** Builds the page of a link. */
-export function buildEmailChangePage(
-  deps: Pick<PageDeps, 'browserKeys'>,
-  view: { browserId: string; texts: Texts; token: string },
-): Page {
+export function buildEmailChangePage(deps: Pick<PageDeps, 'browserKeys'>, view: Reader & { token: string }): PageBody {
   const words = { title: 'email-change.title', text: 'email-change.text', submit: 'email-change.submit' } as const
   return buildLinkPage(deps, { ...view, action: EMAIL_CHANGE, ...words })
 }
 
 /** The page after the use of a link. */
-export function buildEmailChangedPage({ texts, isChanged }: { texts: Texts; isChanged: boolean }): Page {
+export function buildEmailChangedPage({ texts, isChanged }: { texts: Texts; isChanged: boolean }): PageBody {
   const title = texts.say(isChanged ? 'email-change.done' : 'email-change.half')
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${title}</h1>
-<p class="quiet">${texts.say(isChanged ? 'email-change.done-text' : 'email-change.half-text')}</p>
-</div>
-${isChanged && html`<a class="button" href="/auth/">${texts.say('email-change.continue')}</a>`}
-</div>`
-  return { texts, title, content }
+  const text = texts.say(isChanged ? 'email-change.done-text' : 'email-change.half-text')
+  const content = html`${isChanged && html`<a class="button" href="/auth/">${texts.say('email-change.continue')}</a>`}`
+  return buildCard({ texts }, { title, text, content })
 }

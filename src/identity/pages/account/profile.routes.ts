@@ -13,13 +13,12 @@ import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
-import { buildSignInUrl } from '../frame/page-url.ts'
+import { buildSignInUrl, redirectTo } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { buildProfilePage, PROFILE, type ProfileForm } from './profile-page.ts'
 
 type ProfilePageDeps = PageDeps & LinkDeps
 
-/** The messages of the page, by their name in a redirect. */
 const NOTICES = {
   'name-saved': 'profile.name-saved',
   'picture-set': 'profile.picture-set',
@@ -78,20 +77,12 @@ async function refuseForm(
   return refusePage(deps, { problem: error, page, target: signedIn.userId })
 }
 
-const returnWith = (notice: keyof typeof NOTICES) =>
-  ({ kind: 'redirect', status: 303, location: `${PROFILE}?notice=${notice}` }) as const
+const returnWith = (notice: keyof typeof NOTICES) => redirectTo(`${PROFILE}?notice=${notice}`)
 
 /** The own profile of a user (docs/contract/pages.md#profile). */
 export const profilePageRoutes: Routes<ProfilePageDeps> = [
   defineUserPage(
-    {
-      method: 'GET',
-      path: PROFILE,
-      resource: 'profile-page',
-      action: 'show',
-      summary: 'The profile of the user',
-      query: ['notice'],
-    },
+    { path: PROFILE, resource: 'profile-page', summary: 'The profile of the user', query: ['notice'] },
     async (deps: ProfilePageDeps, { db, user: signedIn, visitor, query, now }) => {
       const user = await loadOwnUser(db, { caller: signedIn.caller, now })
       const notice = findNotice(visitor.texts, NOTICES, query.notice)
@@ -104,7 +95,6 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       path: `${PROFILE}/name`,
       resource: 'user',
       action: 'update-own',
-      event: 'shared',
       eventAction: 'update',
       returnTo: PROFILE,
       summary: 'Change the own name with the form',
@@ -127,10 +117,8 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       path: `${PROFILE}/picture`,
       resource: 'user',
       action: 'set-picture',
-      event: 'shared',
       eventAction: 'update',
       returnTo: PROFILE,
-      strictRateLimit: true,
       bodyLimitBytes: PICTURE_BODY_LIMIT_BYTES,
       summary: 'Set the own picture with the form',
       fields: { image: IMAGE_LENGTH_LIMIT },
@@ -158,7 +146,6 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       path: `${PROFILE}/picture/remove`,
       resource: 'user',
       action: 'remove-picture',
-      event: 'shared',
       eventAction: 'update',
       returnTo: PROFILE,
       summary: 'Remove the own picture with the form',
@@ -174,10 +161,8 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       path: `${PROFILE}/email`,
       resource: 'user',
       action: 'request-email-change',
-      event: 'shared',
       fresh: 'sign-in',
       returnTo: PROFILE,
-      strictRateLimit: true,
       summary: 'Ask for another own address with the form',
       fields: { email: 320 },
     },
@@ -198,7 +183,6 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       path: `${PROFILE}/email/cancel`,
       resource: 'user',
       action: 'cancel-email-change',
-      event: 'shared',
       returnTo: PROFILE,
       summary: 'Withdraw the change of the own address with the form',
     },
@@ -213,11 +197,9 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       path: `${PROFILE}/delete`,
       resource: 'user',
       action: 'delete-own',
-      event: 'shared',
       eventAction: 'delete',
       fresh: 'sign-in',
       returnTo: PROFILE,
-      strictRateLimit: true,
       summary: 'Delete the own user with the form',
       fields: { confirmation: 320 },
     },
@@ -228,9 +210,7 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
         return refuseForm(deps, db, { error, field: 'confirmation', user, visitor, now })
       }
       return {
-        kind: 'redirect',
-        status: 303,
-        location: buildSignInUrl({ notice: 'deleted' }),
+        ...redirectTo(buildSignInUrl({ notice: 'deleted' })),
         cookies: deps.cookies.signOut(),
         changed: [{ id: user.userId, account: null }],
       }

@@ -61,10 +61,7 @@ function moveUntilSeen(color: string, end: string, { on, least }: { on: readonly
   return end
 }
 
-/**
- * The colours of both schemes for the colour of a brand, `#rrggbb`. One that cannot be seen on a scheme is darkened or
- * lightened there until it can; text on it is black or white, whichever is read better. Pure.
- */
+/** The colours of both schemes for a brand's `#rrggbb`, darkened or lightened until they are seen there. Pure. */
 export function deriveColors(color: string): Record<'light' | 'dark', SchemeColors> {
   const derive = (scheme: 'light' | 'dark'): SchemeColors => {
     const end = scheme === 'light' ? BLACK : WHITE

@@ -29,7 +29,6 @@ export interface CookieValues {
   session: string | undefined
   refresh: string | undefined
   browser: string | undefined
-  /** Whether the session was refreshed within the last seconds. */
   isRefreshed: boolean
 }
 

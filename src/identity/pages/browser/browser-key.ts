@@ -8,10 +8,7 @@ type Purpose = 'form' | 'refresh' | 'known'
 
 const SALT_BYTES = 16
 
-/**
- * A browser's id has 32 bytes. After a sign-in, half of them are a MAC of the other half, which ends in the time of the
- * sign-in, in milliseconds.
- */
+/** A browser's id has 32 bytes. After a sign-in, half are a MAC of the others, which end in its time, in ms. */
 const KNOWN_BYTES = 16
 const TIME_BYTES = 6
 
@@ -24,10 +21,7 @@ export interface BrowserSignIn {
   now: Date
 }
 
-/**
- * Authenticates what the service hands to a browser, with keys derived from `SESSION_JWT_SECRET`: the first secret makes
- * codes, all of them check.
- */
+/** Codes for browsers, by keys derived from `SESSION_JWT_SECRET`: the first secret makes them, all of them check. */
 export interface BrowserKeys {
   /** The token of a form for one browser. It differs each time, so that a compressed page does not reveal it. */
   buildFormToken(browserId: string): string
@@ -36,10 +30,7 @@ export interface BrowserKeys {
   sealRefreshToken(token: string, browserId: string): string
   /** A new id for a browser in which a user signs in. */
   createKnownBrowserId(signIn: BrowserSignIn): string
-  /**
-   * The browser of an id that was made for a sign-in with this e-mail address at this service, at most `KNOWN_MS` ago;
-   * undefined for every other id.
-   */
+  /** The browser of an id made for a sign-in with this address here, at most `KNOWN_MS` ago; else undefined. */
   findKnownBrowser(browserId: string, attempt: BrowserSignIn): KnownBrowser | undefined
   openRefreshToken(sealed: string, browserId: string): string | undefined
 }

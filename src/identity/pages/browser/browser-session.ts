@@ -28,17 +28,12 @@ export interface SignedInUser {
 export interface Visitor {
   /** The user of a valid session cookie. */
   user: SignedInUser | undefined
-  /** The refresh token of this browser. */
   refreshToken: string | undefined
-  /**
-   * Whether to go through the refresh: there is a refresh token and no valid session, and no refresh was tried just
-   * now.
-   */
+  /** Whether to refresh: there is a refresh token, no valid session, and no refresh was tried just now. */
   isRefreshable: boolean
   browserId: string
   /** The id that the browser sent; undefined for a new browser. */
   knownBrowserId: string | undefined
-  /** The texts in the language of this visitor. */
   texts: Texts
 }
 
@@ -80,10 +75,7 @@ export interface KeptTokens {
   refreshToken: string
 }
 
-/**
- * The cookies of a new session (docs/contract/pages.md#cookies). The browser gets a new id, so that forms of the time
- * before the sign-in are not valid any more.
- */
+/** The cookies of a new session (docs/contract/pages.md#cookies), with a new id: forms from before are not valid. */
 export function signInBrowser(
   deps: Omit<BrowserDeps, 'authenticate'>,
   tokens: KeptTokens,

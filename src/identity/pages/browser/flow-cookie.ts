@@ -6,7 +6,6 @@ import type { AnswerCookie } from '../../../http/route/outcome.ts'
 /** Maximum number of open flows of a browser: their cookies are a kilobyte of each request. */
 export const OPEN_FLOWS = 16
 
-/** Purpose of the keys that sign the cookies. */
 const KEY_PURPOSE = 'flow cookie v1'
 
 const NAME_CHARACTERS = 8
@@ -25,10 +24,7 @@ export interface BrowserFlow {
   continues?: string | undefined
 }
 
-/**
- * The cookies that bind what a browser begins, and ends after it was elsewhere, to this browser: an authorization, a sign-in
- * with a provider (docs/contract/pages.md#cookies-of-flows). Each flow has its own, so that two tabs work.
- */
+/** The cookies that bind a flow to the browser that began it, one each (docs/contract/pages.md#cookies-of-flows). */
 export interface FlowCookies {
   /** Whether the flow of this id began in the browser of a `Cookie` header. */
   isOwn(header: string | undefined, id: string | undefined): boolean

@@ -6,19 +6,13 @@ type FormRefusal = 'other_site' | 'no_origin' | 'no_cookie' | 'form_token'
 /** Headers that show the origin of a form. */
 export interface FormProof {
   headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The origin of the service. */
   ownOrigin: string
-  /** The id in the browser's cookie. */
   browserId: string | undefined
-  /** The hidden field of the form. */
   formToken: string
   isFormToken: (token: string, browserId: string) => boolean
 }
 
-/**
- * Whether a form was sent by a page of the service in this browser (docs/contract/pages.md#forms). Pure. Undefined when it
- * was, else the 403 `form_refused`.
- */
+/** The 403 `form_refused`, unless a page of ours sent the form in this browser (docs/contract/pages.md#forms). Pure. */
 export function findFormProblem(proof: FormProof): Problem | undefined {
   const reason = findRefusal(proof)
   if (reason === undefined) return undefined

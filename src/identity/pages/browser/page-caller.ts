@@ -7,14 +7,10 @@ const FORM_TOKEN_HEADER = 'x-form-token'
 
 /** Dependencies of the callers of pages. */
 export interface PageCallerDeps extends Pick<BrowserDeps, 'cookies' | 'browserKeys' | 'authenticate'> {
-  /** The base URL of the service. */
   baseUrl: () => string
 }
 
-/**
- * Finds the user at a page of the service that calls the API, by the session cookie: the page sends the token of a form
- * with the call. Undefined for a call without the token, of another site, or with another session than that of a user.
- */
+/** Finds the user of a session cookie, for a call with the token of a form. Undefined for every other call. */
 export function buildPageAuthenticate(
   deps: PageCallerDeps,
 ): (headers: IncomingHttpHeaders) => Promise<Caller | undefined> {
@@ -30,10 +26,7 @@ export function buildPageAuthenticate(
   }
 }
 
-/**
- * Whether the browser reports a cross-site call. A page of another site cannot send the header of the token without a
- * preflight, which the service never allows (Fetch standard, "CORS protocol"); this is a second check.
- */
+/** Whether the browser reports a cross-site call. The token's header needs a preflight already: a second check. */
 function isOfOtherSite({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, baseUrl: string): boolean {
   if (site !== undefined) return site !== 'same-origin'
   return origin !== undefined && origin !== new URL(baseUrl).origin

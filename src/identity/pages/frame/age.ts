@@ -1,3 +1,4 @@
+import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 
 const UNITS = [
@@ -45,4 +46,9 @@ export function describeAge(texts: Texts, at: Date, now: Date): string {
   const unit = UNITS.find((unit) => seconds >= unit.seconds)
   if (unit === undefined) return texts.say('age.just-now')
   return age.format(-Math.floor(seconds / unit.seconds), unit.name)
+}
+
+/** The same as HTML, with the instant itself. */
+export function renderAge(texts: Texts, at: Date, now: Date): Html {
+  return html`<time datetime="${at.toISOString()}">${describeAge(texts, at, now)}</time>`
 }

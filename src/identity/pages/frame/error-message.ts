@@ -7,7 +7,6 @@ export interface ErrorMessage {
   text: string
 }
 
-/** Codes that have the words of another one. */
 const SAME_WORDS: Readonly<Record<string, string>> = {
   method_not_allowed: 'not_found',
   validation_failed: 'malformed_request',
@@ -17,10 +16,7 @@ const SAME_WORDS: Readonly<Record<string, string>> = {
   dependency_unavailable: 'unavailable',
 }
 
-/**
- * The message for a code, in the words of its cause where there are some; the same general one for every code that is not
- * known. `cause` is the code of the first entry of `errors`.
- */
+/** The message for a code, in the words of its cause where there are some; a general one for every unknown code. */
 export function findErrorMessage(texts: Texts, code: string, cause?: string): ErrorMessage {
   const name = Object.hasOwn(SAME_WORDS, code) ? SAME_WORDS[code] : code
   for (const words of [`problem.${name}.${cause}`, `problem.${name}`]) {

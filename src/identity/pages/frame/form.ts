@@ -1,5 +1,6 @@
 import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
+import type { Problem } from '../../../http/problem/problem.ts'
 import { FORM_TOKEN_FIELD, type PageDeps } from './page-route.ts'
 
 /** One text field of a form. */
@@ -11,7 +12,6 @@ export interface Field {
   autocomplete: string
   value?: string
   hint?: string
-  /** Fault of the value. */
   error?: string | undefined
   /** A keyboard other than that of the type. */
   inputMode?: 'numeric' | 'email'
@@ -52,6 +52,12 @@ export const renderKeepApps = (texts: Texts): Html =>
 export interface FormError {
   field?: string
   text: string
+}
+
+/** A refused form, with the words for its page. */
+export interface RefusedForm {
+  problem: Problem
+  errors: FormError[]
 }
 
 /** Text of the first error of a field. Pure. */

@@ -16,13 +16,12 @@ import { readHeader } from '../../session/session.routes.ts'
 import type { Brand } from '../brand/brand.ts'
 import { type BrowserDeps, findVisitor, type Visitor } from '../browser/browser-session.ts'
 import { findFormProblem } from '../browser/form-check.ts'
-import { buildPage, type PageParts } from './page.ts'
-import { describeProblem, renderError } from './problem-page.ts'
+import { buildPage, type PageBody } from './page.ts'
+import { type Continuation, describeProblem, renderError } from './problem-page.ts'
 
 /** Dependencies of every page. */
 export interface PageDeps extends BrowserDeps {
   brand: Brand
-  /** The base URL of the service. */
   baseUrl: () => string
 }
 
@@ -32,17 +31,20 @@ export const FORM_TOKEN_FIELD = 'form_token'
 /** Longest value of a query parameter of a page, in characters. */
 const QUERY_VALUE_LIMIT = 4096
 
-/** The declaration of a page. Its event is none, or that of the API route that runs the same operation. */
+/** The declaration of a page. Its form runs the operation of a route of the API, and has its event. */
 export interface PageDeclaration<Field extends string, Name extends string> {
-  method: 'GET' | 'POST'
+  /** Default `GET`. A form is a `POST`. */
+  method?: 'GET' | 'POST'
   path: string
   resource: string
-  action: string
+  /** Default `show`. */
+  action?: string
   summary: string
   /** The fields of its form with their longest values, in characters. A missing field is empty. */
   fields?: Readonly<Record<Field, number>>
   /** The parameters of its query. Others are ignored. */
   query?: readonly Name[]
+  /** Default: of a form `shared`, else `none`. */
   event?: 'none' | 'shared'
   /** As in `RouteDeclaration`. */
   eventAction?: string
@@ -79,7 +81,6 @@ export interface PageRequest<Field extends string, Name extends string, Prepared
   userAgent: string | null
   /** The `Cookie` header, for cookies of a feature's own. */
   cookieHeader: string | undefined
-  /** The `Accept-Language` header. */
   acceptLanguage: string | undefined
   requestId: string
   /** The trace context that is stored with events. */
@@ -91,18 +92,13 @@ export type PageAnswer = PageOutcome | RedirectOutcome | RefusalOutcome
 
 /** The steps of a page, in the order in which they run. */
 export interface PageBehaviour<Deps, Field extends string, Name extends string, Prepared> {
-  /** Slow work, outside the transaction. */
   prepare?: (deps: Deps, request: PageRequest<Field, Name, undefined>) => Promise<Prepared>
   handle: (deps: Deps, request: PageRequest<Field, Name, Prepared>) => Promise<PageAnswer>
 }
 
-/** Result of `prepare` of a page, passed to `handle`. */
 type Checked<Prepared> = { visitor: Visitor; problem: Problem } | { visitor: Visitor; prepared: Prepared }
 
-/**
- * Declares a page for a browser. The browser's session comes from its cookies. A form is checked before anything else: one
- * that no page of the service sent in this browser is refused and audited.
- */
+/** Declares a page. A form that no page of ours sent in this browser is refused before anything else, and audited. */
 export function definePage<
   Deps extends PageDeps,
   Field extends string = never,
@@ -113,8 +109,8 @@ export function definePage<
   behaviour: BehaviourOrHandle<PageBehaviour<Deps, Field, Name, Prepared>>,
 ): Route<Deps> {
   const { prepare, handle } = typeof behaviour === 'function' ? { prepare: undefined, handle: behaviour } : behaviour
-  const { fields, query, event = 'none', isOneClick, againAt, ...rest } = declaration
-  const isForm = declaration.method === 'POST'
+  const { method = 'GET', action = 'show', fields, query, isOneClick, againAt, ...rest } = declaration
+  const isForm = method === 'POST'
   const read = (facts: RequestFacts<unknown, unknown, unknown>, visitor: Visitor) => ({
     visitor,
     form: readTexts(facts.body, Object.keys(fields ?? {})) as Record<Field, string>,
@@ -129,14 +125,16 @@ export function definePage<
   })
   return defineRoute(
     {
+      accountScope: 'none',
+      event: isForm ? 'shared' : 'none',
+      strictRateLimit: isForm,
       ...rest,
-      event,
+      method,
+      action,
       page: true,
       access: 'public',
-      accountScope: declaration.accountScope ?? 'none',
       takesForm: isForm,
       ...(isOneClick && { takesMultipart: true }),
-      strictRateLimit: declaration.strictRateLimit ?? isForm,
       data: Type.Null(),
       ...(query && { query: buildTexts(query.map((name) => [name, QUERY_VALUE_LIMIT])) }),
       ...(isForm && { body: buildTexts([...Object.entries<number>(fields ?? {}), [FORM_TOKEN_FIELD, 200]]) }),
@@ -159,7 +157,8 @@ export function definePage<
         const checked = facts.prepared
         if ('problem' in checked) {
           const { visitor, problem } = checked
-          if (!againAt || !isOutdated(problem, facts.body)) return showProblem(deps, problem, { ...facts, visitor })
+          if (!againAt || !isOutdated(problem, facts.body))
+            return showProblem(deps, problem, { requestId: facts.requestId, visitor })
           const { form, now } = read(facts, visitor)
           const { findKnownBrowser } = deps.browserKeys
           const location = againAt(form, (email) => findKnownBrowser(visitor.browserId, { email, now }) !== undefined)
@@ -203,16 +202,14 @@ function checkForm(
   })
 }
 
-/** A refusal that is shown with the general words of its code. */
+/** A refusal that is shown with the general words of its code, and with the link `continuation`. */
 export function showProblem(
   deps: Pick<PageDeps, 'brand'>,
   problem: Problem,
-  { requestId, visitor }: { requestId: string; visitor: Pick<Visitor, 'texts'> },
+  { requestId, visitor, ...way }: { requestId: string; visitor: Pick<Visitor, 'texts'>; continuation?: Continuation },
 ): RefusalOutcome {
-  return refusePage(deps, {
-    problem,
-    page: renderError({ ...describeProblem(problem), requestId, texts: visitor.texts }),
-  })
+  const page = renderError({ ...describeProblem(problem), requestId, texts: visitor.texts, ...way })
+  return refusePage(deps, { problem, page })
 }
 
 /** A refusal that is shown as this page, with the status of the problem. */
@@ -220,7 +217,7 @@ export function refusePage(
   deps: Pick<PageDeps, 'brand'>,
   refusal: {
     problem: Problem
-    page: Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
+    page: PageBody
     target?: string | null
     actor?: NonNullable<RefusalOutcome['actor']>
     subject?: string

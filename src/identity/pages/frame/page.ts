@@ -18,13 +18,15 @@ export interface PageParts {
   content: Html
   /** Links of the header, for a user who is signed in. */
   navigation?: Html
-  /** The texts that the page is written with. */
   texts: Texts
   /** Scripts that improve the page, which works without them. Each is a file that the service serves. */
   scripts?: readonly PageFile[]
   /** `card` (the default): one narrow card in the middle. `wide`: a page of sections. */
   layout?: 'card' | 'wide'
 }
+
+/** A page before its frame. `formTargets`: as in `PageRights`. */
+export type PageBody = Omit<PageParts, 'brand'> & Pick<PageRights, 'formTargets'>
 
 /** Permissions of a page beyond the style sheet and images of the service. */
 export interface PageRights {
@@ -95,10 +97,7 @@ function renderMark(brand: Brand): Html {
 
 const MARK = html`<svg class="mark" viewBox="0 0 32 32" width="32" height="32" aria-hidden="true" focusable="false"><rect width="32" height="32" rx="8"/><circle cx="16" cy="11" r="4.5"/><circle class="low" cx="16" cy="22" r="3.5"/></svg>`
 
-/**
- * Builds the outcome of a route that answers a page: the rendered page with its headers. `formTargets` are needed when the
- * answer to its form may leave the service.
- */
+/** Builds the outcome of a page. `formTargets`: where the answer to its form may lead outside of the service. */
 export function buildPage(
   page: PageParts & { status?: number; formTargets?: readonly string[]; cookies?: readonly AnswerCookie[] },
 ): PageOutcome {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import { Problem, type ProblemCode } from '../../../http/problem/problem.ts'
 import { STYLE } from '../brand/brand.ts'
-import { CLEAN_ADDRESS } from './clean-address.ts'
+import { CLEAN_ADDRESS } from '../script/page-script.ts'
 import { buildProblemRenderer } from './problem-page.ts'
 
 const render = buildProblemRenderer({ name: 'Acme', logo: null, style: STYLE, colors: null })

@@ -5,7 +5,7 @@ import type { TextKey, Texts } from '../../../base/language/texts.ts'
 import type { Problem } from '../../../http/problem/problem.ts'
 import type { ProblemPage } from '../../../http/problem/problem-answer.ts'
 import type { Brand } from '../brand/brand.ts'
-import { CLEAN_ADDRESS } from './clean-address.ts'
+import { CLEAN_ADDRESS } from '../script/page-script.ts'
 import { findErrorMessage } from './error-message.ts'
 import { buildPage } from './page.ts'
 
@@ -53,10 +53,7 @@ export function describeProblem({ code, errors }: Problem): { code: string; caus
   return { code, cause: errors?.[0]?.code }
 }
 
-/**
- * Builds the function that renders a problem for a browser: of a route with a page, of one that a browser opens and that
- * programs call too, and of an unknown path below `/auth/` that a browser opens. Any other caller gets the problem itself.
- */
+/** Renders a problem for a browser that opens a page, or a path below `/auth/`; undefined for other callers. */
 export function buildProblemRenderer(
   brand: Brand,
 ): (problem: Problem, request: FastifyRequest) => ProblemPage | undefined {
@@ -70,10 +67,7 @@ export function buildProblemRenderer(
   }
 }
 
-/**
- * Whether the address may contain data of a provider and is no longer needed. After an error that a reload may fix
- * (429, 503) it is kept.
- */
+/** Whether the address may hold data of a provider that no reload needs: after 429 and 503 it is kept. */
 function isEndOfSignIn({ status }: Problem, request: FastifyRequest): boolean {
   return request.routeOptions.config.route?.path.startsWith('/api/') === true && status < 429
 }

@@ -2,7 +2,7 @@ import { buildNotFresh, type Freshness, isFresh } from '../../../http/request/fr
 import type { BehaviourOrHandle, RedirectOutcome, RefusalOutcome, Route } from '../../../http/route/route.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { definePage, type PageAnswer, type PageDeclaration, type PageDeps, type PageRequest } from './page-route.ts'
-import { askToSignIn, buildStepUpUrl } from './page-url.ts'
+import { askToSignIn, buildStepUpUrl, redirectTo } from './page-url.ts'
 
 /** The declaration of a page for a user who is signed in. */
 export interface UserPageDeclaration<Field extends string, Name extends string> extends PageDeclaration<Field, Name> {
@@ -19,15 +19,11 @@ export type UserRequest<Field extends string, Name extends string, Prepared> = P
 
 /** The steps of a page for a user. */
 export interface UserPageBehaviour<Deps, Field extends string, Name extends string, Prepared> {
-  /** Slow work, outside the transaction. */
   prepare?: (deps: Deps, request: UserRequest<Field, Name, undefined>) => Promise<Prepared>
   handle: (deps: Deps, request: UserRequest<Field, Name, Prepared>) => Promise<PageAnswer>
 }
 
-/**
- * Declares a page for a signed-in user: other visitors are asked to sign in, and a session with an old proof is asked
- * for a new one. The request is not repeated; the user sends the form again.
- */
+/** Declares a page for a signed-in user. Others sign in first, or give a fresh proof, and then send the form again. */
 export function defineUserPage<
   Deps extends PageDeps,
   Field extends string = never,
@@ -71,6 +67,6 @@ function findObstacle(
   if (!user) return askToSignIn(visitor, returnTo)
   if (!fresh || isFresh(user.caller, fresh, now)) return undefined
   const location = buildStepUpUrl(returnTo)
-  if (!isForm) return { kind: 'redirect', status: 303, location }
+  if (!isForm) return redirectTo(location)
   return { kind: 'refusal', problem: buildNotFresh(user.caller), instead: { location }, actor: actorOf(user) }
 }

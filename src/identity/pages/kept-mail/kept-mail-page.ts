@@ -26,7 +26,6 @@ function renderMail(texts: Texts, { to, subject, text, createdAt }: KeptMail): H
 `
 }
 
-/** The text with its http and https URLs as links. */
 function splitLinks(text: string): Html[] {
   return text
     .trim()

@@ -2,11 +2,10 @@ import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { namedObject, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
-import { readKeptMails } from '../../mail/kept-mail.ts'
+import { listKeptMails } from '../../mail/kept-mail.ts'
 import type { Brand } from '../brand/brand.ts'
 import { buildKeptMailsPage } from './kept-mail-page.ts'
 
-/** Path of the stored mails of development. */
 const KEPT_MAIL_PATH = '/auth/mail'
 
 const KeptMailRow = namedObject('KeptMail', {
@@ -17,10 +16,7 @@ const KeptMailRow = namedObject('KeptMail', {
   created_at: TimestampSchema,
 })
 
-/**
- * The stored mails (docs/contract/sessions.md#mail). Mounted in development and tests without a mail server. They
- * contain links that sign users in, so only this machine may read them.
- */
+/** The kept mails of development (docs/contract/sessions.md#mail). They sign users in: only this machine reads them. */
 export const keptMailRoutes: Routes<{ brand: Brand }> = [
   defineRoute(
     {
@@ -36,7 +32,7 @@ export const keptMailRoutes: Routes<{ brand: Brand }> = [
       problems: ['not_found'],
     },
     async (deps: { brand: Brand }, { db, headers }) => {
-      const mails = await readKeptMails(db)
+      const mails = await listKeptMails(db)
       if (headers.accept?.includes('text/html'))
         return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
       return {

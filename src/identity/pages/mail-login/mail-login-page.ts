@@ -1,28 +1,21 @@
 import { html } from '../../../base/html.ts'
-import type { Texts } from '../../../base/language/texts.ts'
 import { MAIL_LOGIN_LINK } from '../../sign-in/by-mail/mail-login.ts'
-import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { findError, renderField, renderFormToken } from '../frame/form.ts'
+import { buildCard, type FormView } from '../frame/layout.ts'
 import { buildAddressPage, buildLinkPage } from '../frame/mail-form.ts'
-import type { PageParts } from '../frame/page.ts'
+import type { PageBody } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildGoalUrl, MAIL_LOGIN } from '../frame/page-url.ts'
 import { type Goal, listFormTargets, renderGoal } from '../sign-in/sign-in-goal.ts'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
-type Page = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
-
-interface FormView {
-  browserId: string
-  texts: Texts
-  goal: Goal
-  errors?: readonly FormError[]
-}
+type View = FormView & { goal: Goal }
 
 /** The path of the form of the code. */
 export const MAIL_LOGIN_CODE = `${MAIL_LOGIN}/code`
 
 /** Builds the page that asks for the address of a sign-in by mail. */
-export function buildMailLoginPage(deps: Deps, { goal, ...view }: FormView & { email?: string }): Page {
+export function buildMailLoginPage(deps: Deps, { goal, ...view }: View & { email?: string }): PageBody {
   return buildAddressPage(deps, {
     ...view,
     action: MAIL_LOGIN,
@@ -36,15 +29,9 @@ export function buildMailLoginPage(deps: Deps, { goal, ...view }: FormView & { e
 }
 
 /** Builds the page that asks for the code of a mail: the same for every address. */
-export function buildMailCodePage(deps: Deps, view: FormView & { login: string }): Page {
+export function buildMailCodePage(deps: Deps, view: View & { login: string }): PageBody {
   const { browserId, texts, goal, errors = [], login } = view
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('forgot.sent')}</h1>
-<p class="quiet">${texts.say('mail-login.sent-text')}</p>
-</div>
-${renderErrors(texts, errors)}
-<form method="post" action="${MAIL_LOGIN_CODE}" novalidate>
+  const content = html`<form method="post" action="${MAIL_LOGIN_CODE}" novalidate>
 ${renderFormToken(deps, browserId)}
 <input type="hidden" name="login" value="${login}">
 ${renderGoal(goal)}${renderField(texts, {
@@ -58,15 +45,13 @@ ${renderGoal(goal)}${renderField(texts, {
 })}
 <button type="submit">${texts.say('sign-in.submit')}</button>
 </form>
-<p class="small centered"><a href="${buildGoalUrl(MAIL_LOGIN, goal)}">${texts.say('mail-login.again')}</a></p>
-</div>`
-  const title = buildTitle(texts, texts.say('forgot.sent'), errors)
-  return { texts, title, content, ...listFormTargets(goal) }
+<p class="small centered"><a href="${buildGoalUrl(MAIL_LOGIN, goal)}">${texts.say('mail-login.again')}</a></p>`
+  const lead = { title: texts.say('forgot.sent'), text: texts.say('mail-login.sent-text') }
+  return buildCard(view, { ...lead, content, ...listFormTargets(goal) })
 }
 
 /** Builds the page of the link of a mail. */
-export function buildMailLinkPage(deps: Deps, { browserId, texts, goal, token }: FormView & { token: string }): Page {
+export function buildMailLinkPage(deps: Deps, { goal, ...view }: View & { token: string }): PageBody {
   const words = { title: 'sign-in.title', text: 'mail-login.link-text', submit: 'sign-in.submit' } as const
-  const page = buildLinkPage(deps, { browserId, texts, token, action: MAIL_LOGIN_LINK, ...words })
-  return { ...page, ...listFormTargets(goal) }
+  return { ...buildLinkPage(deps, { ...view, action: MAIL_LOGIN_LINK, ...words }), ...listFormTargets(goal) }
 }

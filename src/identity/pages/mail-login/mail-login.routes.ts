@@ -12,9 +12,16 @@ import {
   requestMailLogin,
 } from '../../sign-in/by-mail/mail-login.ts'
 import type { FormError } from '../frame/form.ts'
-import { buildPage } from '../frame/page.ts'
+import { buildPage, type PageBody } from '../frame/page.ts'
 import { definePage, type PageAnswer, type PageRequest, refusePage } from '../frame/page-route.ts'
-import { buildFormUrl, buildGoalUrl, buildRefreshUrl, buildSignInUrl, MAIL_LOGIN } from '../frame/page-url.ts'
+import {
+  buildFormUrl,
+  buildGoalUrl,
+  buildRefreshUrl,
+  buildSignInUrl,
+  MAIL_LOGIN,
+  redirectTo,
+} from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
@@ -29,10 +36,9 @@ const TOKEN_LIMIT = 200
 
 type Request = PageRequest<string, string, unknown>
 
-const OF_PAGE = { method: 'GET', resource: 'mail-login-page' } as const
-const OF_LOGIN = { method: 'POST', resource: 'login', action: 'mail', event: 'shared', strictRateLimit: true } as const
+const OF_PAGE = { resource: 'mail-login-page' } as const
+const OF_LOGIN = { method: 'POST', resource: 'login', action: 'mail' } as const
 
-/** A sign-in by mail that was counted. */
 interface Attempt {
   login: MailLogin
   checked: CheckedMailLogin
@@ -49,7 +55,7 @@ async function finish(
   deps: MailLoginPageDeps,
   { db, visitor, address, now }: Request,
   attempt: Attempt,
-  showRefusal: (problem: Problem) => Promise<ReturnType<typeof buildMailCodePage>>,
+  showRefusal: (problem: Problem) => Promise<PageBody>,
 ): Promise<PageAnswer> {
   const result = await logInByMail(deps, db, attempt)
   const goal = readKeptGoal(deps, result.goal ?? {})
@@ -65,13 +71,7 @@ async function finish(
 /** The pages of a sign-in by mail (docs/contract/pages.md#sign-in-by-mail). */
 export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
   definePage(
-    {
-      ...OF_PAGE,
-      path: MAIL_LOGIN,
-      action: 'show',
-      summary: 'The form to ask for a mail to sign in',
-      query: ['redirect_url', 'next'],
-    },
+    { ...OF_PAGE, path: MAIL_LOGIN, summary: 'The form to ask for a mail to sign in', query: ['redirect_url', 'next'] },
     async (deps: MailLoginPageDeps, { visitor, query }) => {
       checkMailLoginOn(deps)
       const goal = readGoal(deps, query)
@@ -87,8 +87,6 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       path: MAIL_LOGIN,
       resource: 'mail-login',
       action: 'request',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Ask for a mail to sign in with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
       againAt: (form, isSameUser) => buildFormUrl(isSameUser(form.email.trim()) ? '/auth/sign-in' : MAIL_LOGIN, form),
@@ -109,9 +107,7 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       const asked = { email, origin: { address, browser }, texts, now }
       const { login, result, userId } = await requestMailLogin(deps, db, asked)
       return {
-        kind: 'redirect',
-        status: 303,
-        location: buildGoalUrl(MAIL_LOGIN_CODE, { ...goal, login }),
+        ...redirectTo(buildGoalUrl(MAIL_LOGIN_CODE, { ...goal, login })),
         // Also for an unknown address, so that both cost the same.
         changed: [{ id: userId, account: null, url: null }],
         actor: { userId, sessionId: null, account: null },

@@ -1,18 +1,14 @@
 import { Problem } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
 import { findConnectionOfAddress } from '../../connection/domain/connection-domain.ts'
+import type { FormView } from '../frame/layout.ts'
 import { buildAddressPage } from '../frame/mail-form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
-import { buildFormUrl, buildGoalUrl, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
+import { buildFormUrl, buildGoalUrl, ORGANIZATION_LOGIN, redirectTo } from '../frame/page-url.ts'
 import { type Goal, listFormTargets, readGoal, renderGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
-type View = Omit<
-  Parameters<typeof buildAddressPage>[1],
-  'action' | 'title' | 'text' | 'autocomplete' | 'submit' | 'back'
->
-
-const buildForm = (deps: SignInPageDeps, goal: Goal, view: View) => ({
+const buildForm = (deps: SignInPageDeps, goal: Goal, view: FormView & { email?: string }) => ({
   ...buildAddressPage(deps, {
     ...view,
     action: ORGANIZATION_LOGIN,
@@ -30,10 +26,8 @@ const buildForm = (deps: SignInPageDeps, goal: Goal, view: View) => ({
 export const organizationPageRoutes: Routes<SignInPageDeps> = [
   definePage(
     {
-      method: 'GET',
       path: ORGANIZATION_LOGIN,
       resource: 'organization-page',
-      action: 'show',
       summary: 'The form to sign in by the provider of an organization',
       query: ['redirect_url', 'next'],
     },
@@ -47,7 +41,6 @@ export const organizationPageRoutes: Routes<SignInPageDeps> = [
       resource: 'organization-page',
       action: 'find',
       event: 'none',
-      strictRateLimit: true,
       summary: 'Find the provider of an organization with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
       againAt: (form) => buildFormUrl(ORGANIZATION_LOGIN, form),
@@ -67,7 +60,7 @@ export const organizationPageRoutes: Routes<SignInPageDeps> = [
       const redirectUrl = goal.target?.url ?? `${deps.baseUrl()}${goal.next ?? '/auth/'}`
       const query = new URLSearchParams({ redirect_url: redirectUrl })
       const location = `/api/v3/auth/login/oauth/${found.connection}?${query}`
-      return { kind: 'redirect', status: 303, location, audit: { connection: found.connection } }
+      return { ...redirectTo(location), audit: { connection: found.connection } }
     },
   ),
 ]

@@ -1,3 +1,4 @@
+import { isUuid } from '../../../base/id.ts'
 import { notFound } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
@@ -11,14 +12,12 @@ import {
 } from '../../sign-in/passkey-login/passkey-registration.ts'
 import { loadUser } from '../../user/user.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
-import { buildPage, type PageParts } from '../frame/page.ts'
+import { buildPage, type PageBody } from '../frame/page.ts'
 import { type PageAnswer, refusePage, showProblem } from '../frame/page-route.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { CREDENTIAL_LIMIT, readNewCredential } from '../sign-in/passkey-form.ts'
 import { answerNewFactor, RETURN, raise, returnWith, type SecurityPageDeps } from './security.routes.ts'
 import { buildNewPasskeyPage, SECURITY } from './security-page.ts'
-
-const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const NAME_LIMIT = 100
 
@@ -36,7 +35,7 @@ async function askBrowser(
   deps: SecurityPageDeps,
   db: Database,
   request: { user: SignedInUser; visitor: Visitor; error?: string; address: string; now: Date },
-): Promise<Omit<PageParts, 'brand'>> {
+): Promise<PageBody> {
   const { user, visitor, error, address, now } = request
   const { userId, sessionId } = user
   const { email, name } = await loadUser(db, userId)
@@ -52,9 +51,9 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/passkey/begin`,
       resource: 'passkey',
       action: 'begin',
+      event: 'none',
       fresh: 'sign-in',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'The form for a new passkey',
     },
     async (deps: SecurityPageDeps, { db, user, visitor, address, now }) => {
@@ -68,10 +67,8 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/passkey`,
       resource: 'passkey',
       action: 'create',
-      event: 'shared',
       fresh: 'sign-in',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Register a passkey with the form',
       fields: { name: NAME_LIMIT, credential: CREDENTIAL_LIMIT },
     },
@@ -100,12 +97,13 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/passkey/rename`,
       resource: 'passkey',
       action: 'rename',
+      event: 'none',
       returnTo: SECURITY,
       summary: 'Rename a passkey with the form',
       fields: { id: 36, name: NAME_LIMIT },
     },
     async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
-      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
+      if (!isUuid(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
       await renameOwnPasskey(db, { id: form.id, userId: user.userId, name: readName(form.name), now })
       return returnWith('passkey-renamed')
     },
@@ -116,15 +114,13 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/passkey/remove`,
       resource: 'passkey',
       action: 'delete',
-      event: 'shared',
       fresh: 'factor',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Remove a passkey with the form',
       fields: { id: 36 },
     },
     async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
-      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
+      if (!isUuid(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
       const removed = await removePasskey(db, { id: form.id, userId: user.userId, now })
       return { ...returnWith('passkey-removed'), changed: [{ id: removed.id, account: null, url: null }] }
     },

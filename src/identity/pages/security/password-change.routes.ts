@@ -14,10 +14,10 @@ import {
 import { type LinkDeps, requestReset } from '../../user/password/password-reset.ts'
 import { toPasswordError } from '../account/link.routes.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
-import { type FormError, KEEP_APPS_FIELD } from '../frame/form.ts'
+import { type FormError, KEEP_APPS_FIELD, type RefusedForm } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
-import { HOME } from '../frame/page-url.ts'
+import { HOME, redirectTo } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { ASK_FOR_PASSWORD, buildChangePage, buildNoPasswordPage } from '../password/password-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
@@ -26,18 +26,15 @@ type ChangePageDeps = PageDeps & PasswordDeps & LinkDeps
 
 const CHANGE = '/auth/password'
 
-type Refused = { problem: Problem; errors: FormError[] }
-
-/** A change of the password by form: refused, or checked. */
 type PreparedChange =
-  | ({ kind: 'refused' } & Refused)
+  | ({ kind: 'refused' } & RefusedForm)
   | {
       kind: 'checked'
       change: PasswordChange
       checked: CheckedChange
     }
 
-const buildPresentMissing = (texts: Texts): Refused => ({
+const buildPresentMissing = (texts: Texts): RefusedForm => ({
   problem: new Problem('validation_failed', 'The current password is empty.', { reason: 'empty_field' }),
   errors: [{ field: 'current', text: texts.say('password.current-missing') }],
 })
@@ -49,11 +46,10 @@ function toFormErrors(texts: Texts, problem: Problem): FormError[] {
   return [{ text: describeLoginProblem(texts, problem) }]
 }
 
-/** Shows the form again with its errors. */
 async function refuseChange(
   deps: PageDeps,
   db: Database,
-  { user: signedIn, visitor, problem, errors }: Refused & { user: SignedInUser; visitor: Visitor },
+  { user: signedIn, visitor, problem, errors }: RefusedForm & { user: SignedInUser; visitor: Visitor },
 ): Promise<RefusalOutcome> {
   const { user } = await describeSession(db, signedIn.caller)
   const page = buildChangePage(deps, { ...visitor, email: user.email, errors })
@@ -64,14 +60,7 @@ async function refuseChange(
 /** The page on which a user changes its password (docs/contract/pages.md#changing-a-password). */
 export const passwordChangeRoutes: Routes<ChangePageDeps> = [
   defineUserPage(
-    {
-      method: 'GET',
-      path: CHANGE,
-      resource: 'password-page',
-      action: 'show',
-      fresh: 'factor',
-      summary: 'The form to change the password',
-    },
+    { path: CHANGE, resource: 'password-page', fresh: 'factor', summary: 'The form to change the password' },
     async (deps: ChangePageDeps, { db, user: signedIn, visitor }) => {
       const { user } = await describeSession(db, signedIn.caller)
       const view = { ...visitor, email: user.email }
@@ -86,9 +75,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       path: CHANGE,
       resource: 'password',
       action: 'change',
-      event: 'shared',
       fresh: 'factor',
-      strictRateLimit: true,
       summary: 'Change the password with the form',
       fields: { username: 320, current: 1024, password: 1024, [KEEP_APPS_FIELD]: 1 },
     },
@@ -120,9 +107,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
           })
         }
         return {
-          kind: 'redirect',
-          status: 303,
-          location: `${HOME}?notice=password-changed`,
+          ...redirectTo(`${HOME}?notice=password-changed`),
           changed: [{ id: signedIn.userId, account: null, url: null }],
         }
       },
@@ -134,8 +119,6 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       path: ASK_FOR_PASSWORD,
       resource: 'password',
       action: 'forgot',
-      event: 'shared',
-      strictRateLimit: true,
       returnTo: CHANGE,
       summary: 'Ask for a link to a first password',
     },
@@ -143,9 +126,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       const { user } = await describeSession(db, signedIn.caller)
       const { result, userId } = await requestReset(deps, db, { email: user.email, texts: visitor.texts, now })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${HOME}?notice=password-link-sent`,
+        ...redirectTo(`${HOME}?notice=password-link-sent`),
         changed: [{ id: userId, account: null, url: null }],
         audit: { result },
       }

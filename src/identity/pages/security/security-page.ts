@@ -3,42 +3,29 @@ import type { TextKey, Texts } from '../../../base/language/texts.ts'
 import type { Passkey } from '../../sign-in/passkey/passkey.store.ts'
 import type { FactorCount } from '../../sign-in/second-factor/second-factor.store.ts'
 import type { EnrolledTotp } from '../../sign-in/second-factor/totp-factor.ts'
-import { describeAge } from '../frame/age.ts'
-import { COPY_SCRIPT } from '../frame/copy-script.ts'
-import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
-import { renderNavigation } from '../frame/navigation.ts'
-import type { PageParts } from '../frame/page.ts'
+import { renderAge } from '../frame/age.ts'
+import { findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildSections, type FormView, type Reader } from '../frame/layout.ts'
+import type { PageBody } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { renderQrCode } from '../frame/qr-code.ts'
 import { renderText } from '../frame/text.ts'
-import { PASSKEY_SCRIPT, renderPasskeyForm } from '../sign-in/passkey-form.ts'
+import { COPY, PASSKEY } from '../script/page-script.ts'
+import { renderPasskeyForm } from '../sign-in/passkey-form.ts'
 
 /** The page of the ways to sign in. */
 export const SECURITY = '/auth/security'
 
 type Deps = Pick<PageDeps, 'browserKeys'>
-type Page = Omit<PageParts, 'brand'>
 
 /** Contents of the page of second factors. */
-export interface SecurityView {
+export interface SecurityView extends Reader {
   count: FactorCount
   passkeys: readonly Passkey[]
   /** Whether the only passkey is the only sign-in method, and so cannot be removed. */
   isLastWay: boolean
-  browserId: string
-  texts: Texts
   notice: string | undefined
   now: Date
-}
-
-/** The visitor that a page is for. */
-interface Reader {
-  browserId: string
-  texts: Texts
-}
-
-function frame(deps: Deps, { browserId, texts }: Reader, page: Pick<Page, 'title' | 'content' | 'scripts'>): Page {
-  return { ...page, texts, layout: 'wide', navigation: renderNavigation(deps, { path: SECURITY, browserId, texts }) }
 }
 
 /** A form with one button. */
@@ -51,15 +38,10 @@ function renderButton(
 }
 
 /** Builds the page of the second factors of a user. */
-export function buildSecurityPage(deps: Deps, view: SecurityView): Page {
-  const { count, passkeys, texts, notice } = view
+export function buildSecurityPage(deps: Deps, view: SecurityView): PageBody {
+  const { count, passkeys, texts } = view
   const hasFactor = count.hasTotp || passkeys.length > 0
-  const content = html`<div class="lead">
-<h1>${texts.say('security.title')}</h1>
-<p class="quiet">${texts.say('security.text')}</p>
-</div>
-${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
-<section class="panel" aria-labelledby="passkeys">
+  const content = html`<section class="panel" aria-labelledby="passkeys">
 <h2 id="passkeys">${texts.say('passkey.title')}</h2>
 <p class="quiet small">${texts.say('passkey.text')}</p>
 ${passkeys.length > 0 && html`<ul class="rows">${passkeys.map((passkey) => renderPasskey(deps, passkey, view))}</ul>`}
@@ -70,7 +52,8 @@ ${renderButton(deps, view, { action: 'passkey/begin', label: passkeys.length > 0
 ${count.hasTotp ? renderApp(deps, view) : renderNoApp(deps, view)}
 </section>
 ${hasFactor && renderRecovery(deps, view)}`
-  return frame(deps, view, { title: texts.say('security.title'), content })
+  const lead = { title: texts.say('security.title'), text: texts.say('security.text') }
+  return buildSections(deps, view, { path: SECURITY, ...lead, content })
 }
 
 function renderNoApp(deps: Deps, view: SecurityView): Html {
@@ -88,19 +71,15 @@ ${renderButton(deps, view, { action: 'app/remove', label: 'security.app-remove-b
 </details>`
 }
 
-function renderAge(at: Date, { texts, now }: SecurityView): Html {
-  return html`<time datetime="${at.toISOString()}">${describeAge(texts, at, now)}</time>`
-}
-
 function renderPasskey(deps: Deps, passkey: Passkey, view: SecurityView): Html {
-  const { browserId, texts } = view
+  const { browserId, texts, now } = view
   const { id, name, createdAt, lastUsedAt } = passkey
   const field = `name-${id}`
   return html`<li>
 ${KEY}
 <div class="what">
 <p><strong>${name}</strong></p>
-<p class="quiet small">${renderText(texts, 'passkey.added', { age: renderAge(createdAt, view) })}${lastUsedAt && html` · ${renderText(texts, 'passkey.used', { age: renderAge(lastUsedAt, view) })}`}</p>
+<p class="quiet small">${renderText(texts, 'passkey.added', { age: renderAge(texts, createdAt, now) })}${lastUsedAt && html` · ${renderText(texts, 'passkey.used', { age: renderAge(texts, lastUsedAt, now) })}`}</p>
 <details><summary>${texts.say('passkey.change')}<span class="hidden"> ${name}</span></summary>
 <form method="post" action="${SECURITY}/passkey/rename" class="narrow">
 ${renderFormToken(deps, browserId)}<input type="hidden" name="id" value="${id}">
@@ -139,17 +118,10 @@ ${renderButton(deps, view, { action: 'recovery-codes', label: 'security.recovery
 }
 
 /** Builds the page on which a user sets an app up. */
-export function buildAppPage(
-  deps: Deps,
-  view: Reader & { enrolled: EnrolledTotp; errors?: readonly FormError[] },
-): Page {
+export function buildAppPage(deps: Deps, view: FormView & { enrolled: EnrolledTotp }): PageBody {
   const { enrolled, browserId, texts, errors = [] } = view
   const title = texts.say('security.app-title')
-  const content = html`<div class="lead">
-<h1>${title}</h1>
-<p class="quiet">${texts.say('security.app-text')}</p>
-</div>
-<section class="panel" aria-label="${title}">
+  const content = html`<section class="panel" aria-label="${title}">
 ${renderErrors(texts, errors)}
 ${renderKey(texts, enrolled)}
 <form method="post" action="${SECURITY}/app/confirm" class="narrow" novalidate>
@@ -166,7 +138,7 @@ ${renderField(texts, {
 <div class="actions"><button type="submit">${texts.say('security.app-confirm')}</button><a class="button plain" href="${SECURITY}">${texts.say('security.cancel')}</a></div>
 </form>
 </section>`
-  return frame(deps, view, { title: buildTitle(texts, title, errors), content })
+  return buildSections(deps, view, { path: SECURITY, title, text: texts.say('security.app-text'), content })
 }
 
 function renderKey(texts: Texts, { secret, otpauthUrl }: EnrolledTotp): Html {
@@ -182,7 +154,6 @@ ${renderQrCode(otpauthUrl, texts.say('security.app-qr'))}
 </ol>`
 }
 
-/** The name of the file in which a browser stores recovery codes. */
 const FILE_NAME = 'recovery-codes.txt'
 
 /** A text file as a link, which a browser stores without a request and without scripts. */
@@ -194,14 +165,10 @@ function buildTextUrl(lines: readonly string[]): string {
 export function buildRecoveryCodesPage(
   deps: Deps & Pick<PageDeps, 'brand'>,
   view: Reader & { codes: readonly string[] },
-): Page {
+): PageBody {
   const { codes, texts } = view
   const head = texts.say('security.recovery-file', { service: deps.brand.name })
-  const content = html`<div class="lead">
-<h1>${texts.say('security.recovery-store')}</h1>
-<p class="quiet">${texts.say('security.recovery-store-text')}</p>
-</div>
-<section class="panel" aria-label="${texts.say('security.recovery')}">
+  const content = html`<section class="panel" aria-label="${texts.say('security.recovery')}">
 <p class="notice">${texts.say('security.recovery-once')}</p>
 <ul class="codes" id="codes">
 ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
@@ -209,21 +176,16 @@ ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
 <button class="plain" type="button" data-copy="codes" data-copied="${texts.say('security.recovery-copied')}" hidden>${texts.say('security.recovery-copy')}</button><span class="hidden" role="status"></span></div>
 <div class="actions"><a class="button" href="${SECURITY}">${texts.say('security.recovery-done')}</a></div>
 </section>`
-  return frame(deps, view, { title: texts.say('security.recovery'), content, scripts: [COPY_SCRIPT] })
+  const lead = { title: texts.say('security.recovery-store'), text: texts.say('security.recovery-store-text') }
+  const page = buildSections(deps, view, { path: SECURITY, ...lead, content, scripts: [COPY] })
+  return { ...page, title: texts.say('security.recovery') }
 }
 
 /** Builds the page on which the browser makes a passkey. */
-export function buildNewPasskeyPage(
-  deps: Deps,
-  view: Reader & { options: object; errors?: readonly FormError[] },
-): Page {
+export function buildNewPasskeyPage(deps: Deps, view: FormView & { options: object }): PageBody {
   const { options, browserId, texts, errors = [] } = view
   const title = texts.say('passkey.add')
-  const content = html`<div class="lead">
-<h1>${title}</h1>
-<p class="quiet">${texts.say('passkey.add-text')}</p>
-</div>
-<section class="panel" aria-label="${title}">
+  const content = html`<section class="panel" aria-label="${title}">
 ${renderErrors(texts, errors)}
 <noscript><p class="notice">${texts.say('passkey.scripts')}</p></noscript>
 ${renderPasskeyForm(texts, {
@@ -244,5 +206,6 @@ ${renderPasskeyForm(texts, {
 })}
 <p class="small"><a href="${SECURITY}">${texts.say('security.cancel')}</a></p>
 </section>`
-  return frame(deps, view, { title: buildTitle(texts, title, errors), content, scripts: [PASSKEY_SCRIPT] })
+  const text = texts.say('passkey.add-text')
+  return buildSections(deps, view, { path: SECURITY, title, text, content, scripts: [PASSKEY] })
 }

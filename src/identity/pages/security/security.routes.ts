@@ -7,10 +7,10 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import type { AuthMethod } from '../../session/auth-method.ts'
 import { signFor } from '../../session/session.ts'
 import { raiseSession } from '../../session/session-proof.ts'
-import { hasWayBesidePasskeys, listOwnPasskeys } from '../../sign-in/passkey-login/passkey-registration.ts'
+import { findOtherWay, listPasskeys } from '../../sign-in/passkey-login/passkey-registration.ts'
 import {
-  describeFactors,
   type FactorDeps,
+  findFactors,
   readUserSession,
   renewRecoveryCodes,
 } from '../../sign-in/second-factor/second-factor.ts'
@@ -27,6 +27,7 @@ import type { FormError } from '../frame/form.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
 import { type PageAnswer, type PageDeps, refusePage } from '../frame/page-route.ts'
+import { redirectTo } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { defineUserPage } from '../frame/user-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
@@ -39,7 +40,6 @@ export interface SecurityPageDeps extends PageDeps, FactorDeps {}
 /** Page at which the browser continues after a fresh proof. */
 export const RETURN = `${SECURITY}?notice=confirmed`
 
-/** The messages of the page, by their name in a redirect. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   confirmed: 'security.confirmed',
   'app-added': 'security.app-added',
@@ -50,9 +50,7 @@ const NOTICES: Readonly<Record<string, TextKey>> = {
 }
 
 /** Continues at the page of the second factors, with a message. */
-export function returnWith(notice: string): { kind: 'redirect'; status: 303; location: string } {
-  return { kind: 'redirect', status: 303, location: `${SECURITY}?notice=${notice}` }
-}
+export const returnWith = (notice: string) => redirectTo(`${SECURITY}?notice=${notice}`)
 
 /** Marks the session of a user as one with a second factor. Returns the cookies of its new JWT. */
 export async function raise(
@@ -73,7 +71,6 @@ export function answerNewFactor(
   return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) })
 }
 
-/** Shows the page that sets up an app again, with its key and the fault. */
 async function refuseCode(
   deps: SecurityPageDeps,
   db: Database,
@@ -92,19 +89,12 @@ const TO_SECURITY = { href: SECURITY, label: 'security.title' } as const
 /** The authenticator app and the recovery codes of a user (docs/contract/pages.md#sign-in-and-security). */
 export const securityRoutes: Routes<SecurityPageDeps> = [
   defineUserPage(
-    {
-      method: 'GET',
-      path: SECURITY,
-      resource: 'security-page',
-      action: 'show',
-      summary: 'The second factors of the user',
-      query: ['notice'],
-    },
+    { path: SECURITY, resource: 'security-page', summary: 'The second factors of the user', query: ['notice'] },
     async (deps: SecurityPageDeps, { db, user, visitor, query, now }) => {
       const { userId } = user
-      const { count } = await describeFactors(db, userId)
-      const passkeys = await listOwnPasskeys(db, userId)
-      const isLastWay = passkeys.length === 1 && !(await hasWayBesidePasskeys(db, userId))
+      const { count } = await findFactors(db, userId)
+      const passkeys = await listPasskeys(db, userId)
+      const isLastWay = passkeys.length === 1 && !(await findOtherWay(db, { userId }))
       const notice = findNotice(visitor.texts, NOTICES, query.notice)
       const view = { count, passkeys, isLastWay, ...visitor, notice, now }
       return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })
@@ -116,10 +106,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/app`,
       resource: 'totp-factor',
       action: 'create',
-      event: 'shared',
       fresh: 'sign-in',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Enrol an authenticator app with the form',
     },
     async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
@@ -137,10 +125,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/app/confirm`,
       resource: 'totp-factor',
       action: 'confirm',
-      event: 'shared',
       fresh: 'sign-in',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Confirm an authenticator app with the form',
       fields: { code: 64 },
     },
@@ -179,10 +165,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/app/remove`,
       resource: 'totp-factor',
       action: 'delete',
-      event: 'shared',
       fresh: 'factor',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Remove the authenticator app with the form',
     },
     async (_deps: SecurityPageDeps, { db, user, now }) => {
@@ -196,10 +180,8 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       path: `${SECURITY}/recovery-codes`,
       resource: 'recovery-code',
       action: 'renew',
-      event: 'shared',
       fresh: 'factor',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Replace the recovery codes with the form',
     },
     async (deps: SecurityPageDeps, { db, user, visitor, now }) => {

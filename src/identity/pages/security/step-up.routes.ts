@@ -4,17 +4,19 @@ import type { Problem } from '../../../http/problem/problem.ts'
 import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { askForPasskey } from '../../sign-in/passkey/passkey.ts'
-import { describeFactors, type FactorDeps, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
+import { type FactorDeps, findFactors, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
 import { chargeStepUp, type StepUp, stepUp } from '../../sign-in/step-up/step-up.ts'
 import { readNextPath } from '../../sso/next-path.ts'
 import type { SignedInUser } from '../browser/browser-session.ts'
-import { buildTitle, type FormError, renderErrors, renderFormToken } from '../frame/form.ts'
-import { buildPage, type PageParts } from '../frame/page.ts'
+import { type FormError, renderFormToken } from '../frame/form.ts'
+import { buildCard, type FormView } from '../frame/layout.ts'
+import { buildPage, type PageBody } from '../frame/page.ts'
 import { type PageDeps, refusePage } from '../frame/page-route.ts'
-import { buildSignInUrl, HOME } from '../frame/page-url.ts'
+import { buildSignInUrl, HOME, redirectTo } from '../frame/page-url.ts'
 import { defineUserPage } from '../frame/user-page.ts'
+import { PASSKEY } from '../script/page-script.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
-import { CREDENTIAL_LIMIT, PASSKEY_SCRIPT } from '../sign-in/passkey-form.ts'
+import { CREDENTIAL_LIMIT } from '../sign-in/passkey-form.ts'
 import { buildCodeMissing, readFormProof } from '../sign-in/second-step.routes.ts'
 import { renderProofForms } from '../sign-in/second-step-page.ts'
 
@@ -23,46 +25,32 @@ export interface StepUpPageDeps extends PageDeps, FactorDeps {}
 
 const STEP_UP = '/auth/step-up'
 
-interface StepUpRequest {
+interface StepUpRequest extends FormView {
   user: SignedInUser
-  browserId: string
-  texts: Texts
   next: string
-  errors: readonly FormError[]
   address: string
   now: Date
 }
 
 /** Builds the page that asks for a fresh proof: of the second factor, or a new sign-in of a user without one. */
-async function buildStepUpPage(
-  deps: StepUpPageDeps,
-  tx: Database,
-  request: StepUpRequest,
-): Promise<Omit<PageParts, 'brand'>> {
-  const { user, browserId, texts, next, errors, address, now } = request
+async function buildStepUpPage(deps: StepUpPageDeps, tx: Database, request: StepUpRequest): Promise<PageBody> {
+  const { user, browserId, texts, next, errors = [], address, now } = request
   const { userId, sessionId } = user
-  const { count } = await describeFactors(tx, userId)
+  const { count } = await findFactors(tx, userId)
   const methods = listFactorMethods(count)
   const passkeyOptions = methods.includes('passkey')
     ? await askForPasskey(deps, tx, { purpose: 'passkey-factor', userId, sessionId, address, now })
     : undefined
   const hidden = html`${renderFormToken(deps, browserId)}
 <input type="hidden" name="next" value="${next}">`
-  const title = texts.say('proof.title')
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${title}</h1>
-<p class="quiet">${texts.say('step-up.text')}</p>
-</div>
-${renderErrors(texts, errors)}
-${
-  methods.length > 0
-    ? renderProofForms({ action: STEP_UP, methods, passkeyOptions, hidden, errors, texts })
-    : html`<a class="button" href="${buildSignInUrl({ next, again: '1' })}">${texts.say('step-up.again')}</a>`
-}
-<p class="small centered"><a href="${HOME}">${texts.say('step-up.back')}</a></p>
-</div>`
-  return { texts, title: buildTitle(texts, title, errors), content, scripts: [PASSKEY_SCRIPT] }
+  const content = html`${
+    methods.length > 0
+      ? renderProofForms({ action: STEP_UP, methods, passkeyOptions, hidden, errors, texts })
+      : html`<a class="button" href="${buildSignInUrl({ next, again: '1' })}">${texts.say('step-up.again')}</a>`
+  }
+<p class="small centered"><a href="${HOME}">${texts.say('step-up.back')}</a></p>`
+  const lead = { title: texts.say('proof.title'), text: texts.say('step-up.text') }
+  return buildCard(request, { ...lead, content, scripts: [PASSKEY] })
 }
 
 /** Fault of a proof: of a code, of a passkey, or too many attempts. */
@@ -86,10 +74,8 @@ async function refuseProof(
 export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
   defineUserPage(
     {
-      method: 'GET',
       path: STEP_UP,
       resource: 'step-up-page',
-      action: 'show',
       // The challenge of a passkey is stored.
       writes: true,
       strictRateLimit: true,
@@ -98,8 +84,7 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
     },
     async (deps: StepUpPageDeps, { db, user, visitor, query, address, now }) => {
       const next = readNextPath(query.next) ?? HOME
-      const { browserId, texts } = visitor
-      const request = { user, browserId, texts, next, errors: [], address, now }
+      const request = { ...visitor, user, next, address, now }
       return buildPage({ brand: deps.brand, ...(await buildStepUpPage(deps, db, request)) })
     },
   ),
@@ -109,8 +94,6 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       path: STEP_UP,
       resource: 'session',
       action: 'step-up',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Prove the second factor again with the form',
       fields: { code: 64, credential: CREDENTIAL_LIMIT, next: 4096 },
     },
@@ -123,8 +106,8 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       },
       handle: async (deps, { db, user, visitor, form, address, now, prepared }) => {
         const next = readNextPath(form.next) ?? HOME
-        const { browserId, texts } = visitor
-        const shown = { user, browserId, texts, next, address, now }
+        const { texts } = visitor
+        const shown = { ...visitor, user, next, address, now }
         if (!prepared) return refuseProof(deps, db, { ...buildCodeMissing(texts), ...shown })
         const result = await stepUp(deps, db, prepared)
         if ('problem' in result) {
@@ -132,9 +115,7 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
           return refuseProof(deps, db, { problem, errors: [describeRefusal(texts, problem)], ...shown })
         }
         return {
-          kind: 'redirect',
-          status: 303,
-          location: next,
+          ...redirectTo(next),
           cookies: deps.cookies.renewSession(result),
           changed: [{ id: user.sessionId, account: null, url: null }],
         }

@@ -1,16 +1,17 @@
 import { html } from '../../../base/html.ts'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import { Problem } from '../../../http/problem/problem.ts'
-import type { RedirectOutcome, Routes } from '../../../http/route/route.ts'
+import type { Routes } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { type RefreshDeps, refreshSession } from '../../session/refresh.ts'
 import { type SessionOrigin, signOut } from '../../session/session.ts'
 import { readNextPath } from '../../sso/next-path.ts'
 import { refreshBrowser, type Visitor } from '../browser/browser-session.ts'
 import { renderFormToken } from '../frame/form.ts'
+import { buildCard } from '../frame/layout.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageDeps } from '../frame/page-route.ts'
-import { buildSignInUrl, HOME } from '../frame/page-url.ts'
+import { buildSignInUrl, HOME, redirectTo } from '../frame/page-url.ts'
 
 /** Dependencies of the pages that refresh and end the session of the browser. */
 export interface BrowserSessionDeps extends PageDeps, RefreshDeps {}
@@ -33,7 +34,6 @@ async function findOwnSession(
 export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
   definePage(
     {
-      method: 'GET',
       path: '/auth/refresh',
       resource: 'session',
       action: 'refresh',
@@ -45,8 +45,8 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
     },
     async (deps: BrowserSessionDeps, { db, visitor, query, address, userAgent, now }) => {
       const next = readNextPath(query.next) ?? HOME
-      if (visitor.user) return continueAt(next)
-      if (visitor.refreshToken === undefined) return continueAt(buildSignInUrl({ next }))
+      if (visitor.user) return redirectTo(next)
+      if (visitor.refreshToken === undefined) return redirectTo(buildSignInUrl({ next }))
       const origin = { address, userAgent }
       const result = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
       const { session } = result
@@ -61,7 +61,7 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
           actor,
         }
       return {
-        ...continueAt(next),
+        ...redirectTo(next),
         cookies: refreshBrowser(deps, result.issued, visitor.browserId),
         // A repeat, by a second tab, changes nothing.
         ...(result.isRepeat ? { audit: { is_repeat: true } } : { changed: [{ id: result.session.id, account: null }] }),
@@ -70,28 +70,17 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
     },
   ),
   definePage(
-    {
-      method: 'GET',
-      path: '/auth/sign-out',
-      resource: 'sign-out-page',
-      action: 'show',
-      summary: 'Ask whether to sign out',
-    },
+    { path: '/auth/sign-out', resource: 'sign-out-page', summary: 'Ask whether to sign out' },
     async (deps: BrowserSessionDeps, { visitor }) => {
-      if (!visitor.user && visitor.refreshToken === undefined) return continueAt(SIGNED_OUT)
+      if (!visitor.user && visitor.refreshToken === undefined) return redirectTo(SIGNED_OUT)
       const { texts } = visitor
-      const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('sign-out.ask')}</h1>
-<p class="quiet">${texts.say('sign-out.text')}</p>
-</div>
-<form method="post" action="/auth/sign-out">
+      const content = html`<form method="post" action="/auth/sign-out">
 ${renderFormToken(deps, visitor.browserId)}
 <button type="submit">${texts.say('sign-out.title')}</button>
 <a class="button plain" href="${HOME}">${texts.say('sign-out.stay')}</a>
-</form>
-</div>`
-      return buildPage({ brand: deps.brand, texts, title: texts.say('sign-out.title'), content })
+</form>`
+      const page = buildCard({ texts }, { title: texts.say('sign-out.ask'), text: texts.say('sign-out.text'), content })
+      return buildPage({ brand: deps.brand, ...page, title: texts.say('sign-out.title') })
     },
   ),
   definePage(
@@ -100,7 +89,6 @@ ${renderFormToken(deps, visitor.browserId)}
       path: '/auth/sign-out',
       resource: 'session',
       action: 'revoke',
-      event: 'shared',
       summary: 'Sign out of this browser',
     },
     async (deps: BrowserSessionDeps, { db, visitor, address, userAgent, now }) => {
@@ -109,7 +97,7 @@ ${renderFormToken(deps, visitor.browserId)}
         ? await signOut(db, { caller: own, all: false, family: true, refreshToken: undefined, now })
         : []
       return {
-        ...continueAt(SIGNED_OUT),
+        ...redirectTo(SIGNED_OUT),
         cookies: deps.cookies.signOut(),
         changed: ended.map((id) => ({ id, account: null })),
         actor: { userId: own?.userId ?? null, sessionId: own?.sessionId ?? null, account: null },
@@ -117,7 +105,3 @@ ${renderFormToken(deps, visitor.browserId)}
     },
   ),
 ]
-
-function continueAt(location: string): RedirectOutcome {
-  return { kind: 'redirect', status: 303, location }
-}

@@ -1,6 +1,6 @@
 import type { Routes } from '../../../http/route/route.ts'
 import { definePage } from '../frame/page-route.ts'
-import { buildContinueUrl, buildRefreshUrl, buildSignInUrl, HOME } from '../frame/page-url.ts'
+import { buildContinueUrl, buildRefreshUrl, buildSignInUrl, HOME, redirectTo } from '../frame/page-url.ts'
 import { checkWeb, readGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
 /** The headers of a redirect that carries a handshake token. */
@@ -10,7 +10,6 @@ const SECRET_HEADERS = { 'cache-control': 'no-store', 'referrer-policy': 'no-ref
 export const continueRoutes: Routes<SignInPageDeps> = [
   definePage(
     {
-      method: 'GET',
       path: '/auth/continue',
       resource: 'sso',
       action: 'handshake',
@@ -27,10 +26,9 @@ export const continueRoutes: Routes<SignInPageDeps> = [
       if (!goal.target) return { kind: 'redirect', location: HOME }
       const { url } = goal.target
       if (!user) {
-        const location = visitor.isRefreshable
-          ? buildRefreshUrl(buildContinueUrl(url))
-          : buildSignInUrl({ redirect_url: url })
-        return { kind: 'redirect', status: 303, location }
+        return redirectTo(
+          visitor.isRefreshable ? buildRefreshUrl(buildContinueUrl(url)) : buildSignInUrl({ redirect_url: url }),
+        )
       }
       const { userId, sessionId } = user
       const opened = await deps.openTarget(db, { userId, sessionId, isNew: false, targetUrl: url, now })

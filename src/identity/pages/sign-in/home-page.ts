@@ -2,8 +2,9 @@ import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { SessionDescription } from '../../session/session.store.ts'
 import { renderFormToken } from '../frame/form.ts'
+import type { Reader } from '../frame/layout.ts'
 import { renderNavigation } from '../frame/navigation.ts'
-import type { PageParts } from '../frame/page.ts'
+import type { PageBody } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { HOME } from '../frame/page-url.ts'
 import type { SignInPageDeps } from './sign-in-goal.ts'
@@ -12,11 +13,9 @@ import type { SignInPageDeps } from './sign-in-goal.ts'
 export const ASK_TO_VERIFY = '/auth/verify/request'
 
 /** Contents of the page. `accounts` are those that the session reaches. */
-export interface HomeView extends SessionDescription {
+export interface HomeView extends SessionDescription, Reader {
   /** Accounts that it reaches after a sign-in by their connection, which begins at the path. */
   closed: readonly { name: string; enterPath: string | null }[]
-  texts: Texts
-  browserId: string
   notice: string | undefined
   hasPassword: boolean
 }
@@ -24,7 +23,7 @@ export interface HomeView extends SessionDescription {
 type HomePageDeps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'canSendMail'>
 
 /** Builds the page of a user who is signed in. */
-export function buildHomePage(deps: HomePageDeps, view: HomeView): Omit<PageParts, 'brand'> {
+export function buildHomePage(deps: HomePageDeps, view: HomeView): PageBody {
   const { user, accounts, closed, browserId, notice, texts } = view
   const name = user.name ?? user.email
   const content = html`${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
@@ -64,7 +63,6 @@ function renderClosed(texts: Texts, { name, enterPath }: HomeView['closed'][numb
 `
 }
 
-/** The pages that the account page leads to. */
 const LINKS = [
   { name: 'profile', href: '/auth/profile' },
   { name: 'factors', href: '/auth/security' },
@@ -92,7 +90,6 @@ function renderUnconfirmed(deps: HomePageDeps, { texts, browserId }: HomeView): 
 `
 }
 
-/** The first letter of a name, in upper case. */
 function findInitial(name: string): string {
   const first = [...new Intl.Segmenter('en').segment(name)][0]?.segment ?? '?'
   return first.toLocaleUpperCase('en')

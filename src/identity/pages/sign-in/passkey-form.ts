@@ -4,14 +4,6 @@ import { Problem } from '../../../http/problem/problem.ts'
 import { compileValidator } from '../../../http/route/validation.ts'
 import type { Static, TSchema } from '../../../http/shape/schema-type.ts'
 import { CredentialProof, NewCredential } from '../../sign-in/passkey/passkey.schema.ts'
-import { loadPageFile } from '../brand/page-file.ts'
-
-/** The script that lets the forms of passkeys ask the browser. Without it they stay hidden. */
-export const PASSKEY_SCRIPT = loadPageFile(
-  '/auth/passkey.js',
-  'text/javascript; charset=utf-8',
-  new URL('./passkey.js', import.meta.url),
-)
 
 /** Longest answer of a browser, in characters: the sum of the limits of its members, with room. */
 export const CREDENTIAL_LIMIT = 40_000
@@ -25,7 +17,6 @@ export interface PasskeyForm {
   options?: object
   /** The hidden fields, with the token of the form. */
   hidden: Html
-  /** The visible fields. */
   fields?: Html
   label: string
   isPlain?: boolean

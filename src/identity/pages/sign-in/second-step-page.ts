@@ -6,10 +6,12 @@ import { askForPasskey } from '../../sign-in/passkey/passkey.ts'
 import type { OpenStep } from '../../sign-in/second-factor/factor-login.ts'
 import type { FactorMethod } from '../../sign-in/second-factor/second-factor.ts'
 import type { Visitor } from '../browser/browser-session.ts'
-import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
-import type { PageParts } from '../frame/page.ts'
+import { type FormError, findError, renderField, renderFormToken } from '../frame/form.ts'
+import { buildCard, type FormView } from '../frame/layout.ts'
+import type { PageBody } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
-import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
+import { PASSKEY } from '../script/page-script.ts'
+import { renderPasskeyForm } from './passkey-form.ts'
 import { type Goal, listFormTargets, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
 /** Action of the form of the second step. */
@@ -65,44 +67,25 @@ ${renderField(texts, {
 </form>`
 }
 
-/** An open second step of a sign-in in a browser. */
-interface SecondStepView {
+interface SecondStepView extends FormView {
   challenge: string
   methods: readonly FactorMethod[]
   passkeyOptions: object | undefined
   goal: Goal
-  browserId: string
-  texts: Texts
   /** The first step, if it was not the password: a new password by a link, or a mail. */
   first?: 'reset' | 'mail' | undefined
-  errors?: readonly FormError[]
 }
 
-/** Builds the page of the second step of a sign-in. */
-function buildSecondStepPage(
-  deps: Pick<PageDeps, 'browserKeys'>,
-  view: SecondStepView,
-): Omit<PageParts, 'brand'> & { formTargets?: readonly string[] } {
+function buildSecondStepPage(deps: Pick<PageDeps, 'browserKeys'>, view: SecondStepView): PageBody {
   const { challenge, methods, passkeyOptions, goal, browserId, texts, errors = [] } = view
   const hidden = html`${renderFormToken(deps, browserId)}
 <input type="hidden" name="challenge" value="${challenge}">
 ${renderGoal(goal)}`
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('proof.title')}</h1>
-<p class="quiet">${texts.say(view.first ? (`second-step.text-${view.first}` as const) : 'second-step.text')}</p>
-</div>
-${renderErrors(texts, errors)}
-${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, errors, texts })}
-<p class="small centered"><a href="/auth/sign-in">${texts.say('second-step.restart')}</a></p>
-</div>`
-  return {
-    texts,
-    title: buildTitle(texts, texts.say('proof.title'), errors),
-    content,
-    scripts: [PASSKEY_SCRIPT],
-    ...listFormTargets(goal),
-  }
+  const text = texts.say(view.first ? (`second-step.text-${view.first}` as const) : 'second-step.text')
+  const content = html`${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, errors, texts })}
+<p class="small centered"><a href="/auth/sign-in">${texts.say('second-step.restart')}</a></p>`
+  const page = { title: texts.say('proof.title'), text, content, scripts: [PASSKEY] }
+  return buildCard(view, { ...page, ...listFormTargets(goal) })
 }
 
 /** Builds the page that asks for the second step, with options for a passkey of a user who has one. */
@@ -118,7 +101,7 @@ export async function askForSecondStep(
     address: string
     now: Date
   },
-): Promise<ReturnType<typeof buildSecondStepPage>> {
+): Promise<PageBody> {
   const { challenge, methods, userId, goal, visitor, first, errors, address, now } = step
   const hasPasskey = userId !== null && methods.includes('passkey')
   const passkeyOptions = hasPasskey

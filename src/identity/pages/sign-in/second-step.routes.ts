@@ -1,3 +1,4 @@
+import type { UserId } from '../../../base/id.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
@@ -11,16 +12,16 @@ import {
   logInWithFactor,
 } from '../../sign-in/second-factor/factor-login.ts'
 import type { FactorProof } from '../../sign-in/second-factor/factor-proof.ts'
-import { describeFactors, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
+import { findFactors, listFactorMethods } from '../../sign-in/second-factor/second-factor.ts'
 import type { Visitor } from '../browser/browser-session.ts'
-import type { FormError } from '../frame/form.ts'
+import type { RefusedForm } from '../frame/form.ts'
 import { definePage, refusePage, showProblem } from '../frame/page-route.ts'
 import { buildSignInUrl } from '../frame/page-url.ts'
 import { describeLoginProblem } from './login-message.ts'
 import { CREDENTIAL_LIMIT, readProof } from './passkey-form.ts'
 import { askForSecondStep, SECOND_STEP } from './second-step-page.ts'
 import { checkWeb, continueSignedIn, type Goal, readGoal, type SignInPageDeps } from './sign-in-goal.ts'
-import { buildSignInPage, buildSignInView } from './sign-in-page.ts'
+import { buildSignInPage } from './sign-in-page.ts'
 
 /** The proof in the fields of a form: the answer of a passkey, else a code; undefined for an empty form. */
 export function readFormProof({ code, credential }: { code: string; credential: string }): FactorProof | undefined {
@@ -29,7 +30,7 @@ export function readFormProof({ code, credential }: { code: string; credential: 
 }
 
 /** The 422 for a form without a code. */
-export function buildCodeMissing(texts: Texts): { problem: Problem; errors: FormError[] } {
+export function buildCodeMissing(texts: Texts): RefusedForm {
   return {
     problem: new Problem('validation_failed', 'The code is empty.', { reason: 'empty_field' }),
     errors: [{ field: 'code', text: texts.say('proof.code-missing') }],
@@ -38,14 +39,11 @@ export function buildCodeMissing(texts: Texts): { problem: Problem; errors: Form
 
 type PreparedStep = { goal: Goal } & ({ login: FactorLogin; checked: CheckedFactorLogin } | { login: undefined })
 
-/** Shows the second step again, with the fault. */
 async function refuseStep(
   deps: SignInPageDeps,
   db: Database,
-  refused: {
-    problem: Problem
-    errors: FormError[]
-    userId: RefusedUser
+  refused: RefusedForm & {
+    userId: UserId | null
     challenge: string
     goal: Goal
     visitor: Visitor
@@ -54,12 +52,10 @@ async function refuseStep(
   },
 ): Promise<RefusalOutcome> {
   const { problem, userId, ...step } = refused
-  const methods = userId === null ? ['totp' as const] : listFactorMethods((await describeFactors(db, userId)).count)
+  const methods = userId === null ? ['totp' as const] : listFactorMethods((await findFactors(db, userId)).count)
   const page = await askForSecondStep(deps, db, { ...step, methods, userId })
   return refusePage(deps, { problem, page, target: userId, actor: { userId, sessionId: null, account: null } })
 }
-
-type RefusedUser = Parameters<typeof askForSecondStep>[2]['userId']
 
 /** The second step of a sign-in, and the sign-in with a passkey alone (docs/contract/pages.md#second-step). */
 export const secondStepRoutes: Routes<SignInPageDeps> = [
@@ -69,8 +65,6 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       path: SECOND_STEP,
       resource: 'login',
       action: 'factor',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Complete a sign-in with a second factor in the form',
       fields: { challenge: 255, code: 64, credential: CREDENTIAL_LIMIT, redirect_url: 4096, next: 4096 },
       againAt: ({ redirect_url, next }) => buildSignInUrl({ redirect_url, next }),
@@ -94,8 +88,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
         const errors = [{ text: describeLoginProblem(visitor.texts, problem) }]
         // An expired challenge has no user: the sign-in starts again.
         if (userId !== null) return refuseStep(deps, db, { problem, errors, userId, ...shown })
-        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-        const page = buildSignInPage(deps, { ...view, errors })
+        const page = await buildSignInPage(deps, db, { goal, visitor, cookieHeader, now, errors })
         return refusePage(deps, { problem, page })
       },
     },
@@ -106,8 +99,6 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       path: '/auth/sign-in/passkey',
       resource: 'login',
       action: 'passkey',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Sign in with a passkey in the form',
       fields: { credential: CREDENTIAL_LIMIT, redirect_url: 4096, next: 4096 },
       againAt: ({ redirect_url, next }) => buildSignInUrl({ redirect_url, next }),
@@ -126,8 +117,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
       const { problem, userId } = result
       const errors = [{ text: visitor.texts.say('sign-in.passkey-failed') }]
-      const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-      const page = buildSignInPage(deps, { ...view, errors })
+      const page = await buildSignInPage(deps, db, { goal, visitor, cookieHeader, now, errors })
       const actor = { userId, sessionId: null, account: null }
       return refusePage(deps, { problem, page, target: userId, actor })
     },

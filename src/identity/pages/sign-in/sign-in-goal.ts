@@ -12,7 +12,7 @@ import type { OpenTarget } from '../../sso/handshake.ts'
 import { readNextPath } from '../../sso/next-path.ts'
 import { signInBrowser, type Visitor } from '../browser/browser-session.ts'
 import type { PageDeps } from '../frame/page-route.ts'
-import { buildContinueUrl, HOME } from '../frame/page-url.ts'
+import { buildContinueUrl, HOME, redirectTo } from '../frame/page-url.ts'
 
 /** A button that signs in with another provider. */
 export interface ProviderButton {
@@ -27,11 +27,9 @@ export interface ProviderButton {
 
 /** Dependencies of the pages of a sign-in. */
 export interface SignInPageDeps extends PageDeps, FactorDeps {
-  /** Whether the service sends mails. */
   canSendMail: boolean
   /** `SIGN_IN_BY_MAIL`, where mails can be sent. */
   canSignInByMail: boolean
-  /** Whether sign-up with e-mail and password is open. */
   canSignUp: boolean
   redirectRules: () => RedirectRules
   /** Whether a URL is a target on another domain, which a browser reaches by handshake. */
@@ -39,7 +37,6 @@ export interface SignInPageDeps extends PageDeps, FactorDeps {
   /** The URL with a handshake token for a target on another domain; undefined for any other URL. */
   openTarget: OpenTarget
   findApp: FindApp
-  /** The providers to offer. */
   listProviders: (wish: ProviderWish) => readonly ProviderButton[]
 }
 
@@ -112,10 +109,7 @@ export function listFormTargets({ target }: Goal): { formTargets?: string[] } {
   return target ? { formTargets: [target.formTarget] } : {}
 }
 
-/**
- * The answer to a sign-in in a browser: its cookies, and the redirect to the destination. Revokes the previous session
- * of the browser, so that no orphan remains.
- */
+/** The answer to a sign-in in a browser. Revokes its previous session, so that no orphan remains. */
 export async function continueSignedIn(
   deps: SignInPageDeps,
   db: Database,
@@ -124,9 +118,7 @@ export async function continueSignedIn(
   if (visitor.user) await signOut(db, { caller: visitor.user, all: false, family: false, refreshToken: undefined, now })
   const { user, issued } = signedIn
   return {
-    kind: 'redirect',
-    status: 303,
-    location: locate(deps, goal),
+    ...redirectTo(locate(deps, goal)),
     cookies: signInBrowser(deps, issued, { email: user.email, now }),
     changed: [{ id: issued.sessionId, account: null }],
     actor: { userId: user.id, sessionId: issued.sessionId, account: issued.account?.id ?? null },

@@ -12,18 +12,16 @@ import { buildRefreshUrl, buildSignInUrl } from '../frame/page-url.ts'
 import { describeLoginProblem } from './login-message.ts'
 import { askForSecondStep } from './second-step-page.ts'
 import { checkWeb, continueSignedIn, type Goal, locate, readGoal, type SignInPageDeps } from './sign-in-goal.ts'
-import { buildSignInPage, buildSignInView } from './sign-in-page.ts'
+import { buildSignInPage } from './sign-in-page.ts'
 
 type PasswordPageDeps = SignInPageDeps & PasswordDeps
 
-/** The messages that a link may show by name. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   'signed-out': 'sign-in.signed-out',
   'session-ended': 'sign-in.session-ended',
   deleted: 'sign-in.deleted',
 }
 
-/** A sign-in by form: the two fields, where to continue, and the check of the password. */
 type PreparedSignIn = { goal: Goal } & ({ errors: FormError[] } | { login: LocalLogin; checked: CheckedLogin })
 
 function findEmptyFields(texts: Texts, { email, password }: { email: string; password: string }): FormError[] {
@@ -37,10 +35,8 @@ function findEmptyFields(texts: Texts, { email, password }: { email: string; pas
 export const signInPageRoutes: Routes<PasswordPageDeps> = [
   definePage(
     {
-      method: 'GET',
       path: '/auth/sign-in',
       resource: 'sign-in-page',
-      action: 'show',
       summary: 'The form to sign in',
       query: ['redirect_url', 'next', 'notice', 'again'],
     },
@@ -50,8 +46,8 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       if (visitor.user && goal.target?.kind !== 'deep-link' && query.again !== '1')
         return { kind: 'redirect', location: locate(deps, goal) }
       const notice = findNotice(visitor.texts, NOTICES, query.notice)
-      const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-      return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
+      const page = await buildSignInPage(deps, db, { goal, visitor, cookieHeader, now, notice })
+      return buildPage({ brand: deps.brand, ...page })
     },
   ),
   definePage(
@@ -60,8 +56,6 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       path: '/auth/sign-in',
       resource: 'login',
       action: 'local',
-      event: 'shared',
-      strictRateLimit: true,
       needsAdmission: true,
       summary: 'Sign in with the form',
       fields: { email: 320, password: 1024, redirect_url: 4096, next: 4096 },
@@ -83,10 +77,9 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       },
       handle: async (deps, { db, form, visitor, cookieHeader, address, now, prepared }) => {
         const { goal } = prepared
-        const showForm = async (errors: FormError[]) => {
-          const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-          return buildSignInPage(deps, { ...view, email: form.email.trim(), errors })
-        }
+        const email = form.email.trim()
+        const showForm = (errors: FormError[]) =>
+          buildSignInPage(deps, db, { goal, visitor, cookieHeader, now, email, errors })
         if ('errors' in prepared) {
           const problem = new Problem('validation_failed', 'A field of the form is empty.', { reason: 'empty_field' })
           return refusePage(deps, { problem, page: await showForm(prepared.errors) })
@@ -98,7 +91,7 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
         const page = secondStep
           ? await askForSecondStep(deps, db, { ...secondStep, userId, goal, visitor, address, now })
           : await showForm([{ text: describeLoginProblem(visitor.texts, problem) }])
-        return refusePage(deps, { problem, page, target: userId, actor, subject: foldEmail(form.email.trim()) })
+        return refusePage(deps, { problem, page, target: userId, actor, subject: foldEmail(email) })
       },
     },
   ),

@@ -22,7 +22,6 @@ interface Development {
   findRealtime: () => ShownRealtime | undefined
 }
 
-/** Default address of the service for commands. */
 const USUAL_URL = 'http://localhost:3000'
 
 /** Links of the start page. */
@@ -34,10 +33,7 @@ export interface StartPageDeps {
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
-/**
- * Serves the start page at `/` to browsers, and its ways on as text to a caller that takes any type, such as curl
- * (docs/contract/pages.md#start-page). Any other caller gets the 404 of a path that does not exist.
- */
+/** Serves the start page at `/`, as HTML or text (docs/contract/pages.md#start-page); a 404 to any other caller. */
 export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): void {
   server.get('/', { schema: { hide: true } }, (request, reply) => {
     deps.limit(request, reply)
@@ -56,12 +52,10 @@ export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): vo
   })
 }
 
-/** A place of the service that the start page leads to. */
 interface Way {
   title: TextKey
   text: TextKey
   href: string
-  /** Label of its button. */
   label: TextKey
 }
 
@@ -91,7 +85,6 @@ ${renderRealtime(texts, development?.findRealtime())}`
   return buildPage({ brand, texts, title: texts.say('start.title'), layout: 'wide', content })
 }
 
-/** The same ways as text. Pure. */
 function buildStartText(brand: Brand, texts: Texts, development: StartPageDeps['development']): string {
   const lines = listWays(development).map(
     ({ title, href }) => `${texts.say(title)}: ${development?.baseUrl() ?? ''}${href}`,
@@ -122,10 +115,7 @@ function renderRealtime(texts: Texts, app: ShownRealtime | undefined): Html | fa
 </section>`
 }
 
-/**
- * The command that sets another password of the administrator, in a checkout. It keeps the API keys: one of them is the token
- * of the demonstration, with which the steps after it call the service.
- */
+/** The command for another password of the administrator; keeps the API keys, one of which the next steps use. */
 export function buildPasswordCommand(adminEmail: string): string {
   return `npx signalbox admin password --email ${adminEmail} --keep-api-keys`
 }

@@ -1,6 +1,6 @@
 import type { Texts } from '../../../base/language/texts.ts'
 import { Problem } from '../../../http/problem/problem.ts'
-import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
+import type { Routes } from '../../../http/route/route.ts'
 import { isEmailAddress } from '../../../http/shape/formats.ts'
 import {
   checkSignUpOpen,
@@ -16,12 +16,10 @@ import {
 import { buildLinkInvalid } from '../../user/proof/proof-token.ts'
 import { checkName } from '../account/invitation.routes.ts'
 import { toPasswordError } from '../account/link.routes.ts'
-import type { Visitor } from '../browser/browser-session.ts'
-import type { FormError } from '../frame/form.ts'
+import type { RefusedForm } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
-import { definePage, refusePage } from '../frame/page-route.ts'
-import { buildFormUrl, buildGoalUrl, buildRefreshUrl, SIGN_UP } from '../frame/page-url.ts'
-import { renderError } from '../frame/problem-page.ts'
+import { definePage, refusePage, showProblem } from '../frame/page-route.ts'
+import { buildFormUrl, buildGoalUrl, buildRefreshUrl, redirectTo, SIGN_UP } from '../frame/page-url.ts'
 import {
   checkWeb,
   continueSignedIn,
@@ -35,23 +33,14 @@ import { buildConfirmPage, buildSignUpPage, buildSignUpSentPage } from './sign-u
 /** Dependencies of the pages of a sign-up. */
 export type SignUpPageDeps = SignInPageDeps & SignUpDeps
 
-type Refused = { problem: Problem; errors: FormError[] }
-type PreparedConfirmation = Refused | { confirmation: SignUpConfirmation; prepared: PreparedSignUp }
+type PreparedConfirmation = RefusedForm | { confirmation: SignUpConfirmation; prepared: PreparedSignUp }
 
 const TOKEN_LIMIT = 200
 
-/** A refused link: the page that leads to a new one. */
-function refuseLink(
-  deps: SignUpPageDeps,
-  problem: Problem,
-  { requestId, visitor }: { requestId: string; visitor: Visitor },
-): RefusalOutcome {
-  const continuation = { href: SIGN_UP, label: 'problem.to-sign-up' } as const
-  const page = renderError({ code: problem.code, requestId, texts: visitor.texts, continuation })
-  return refusePage(deps, { problem, page })
-}
+/** The link to a new mail, after one that is not valid. */
+const TO_NEW_LINK = { continuation: { href: SIGN_UP, label: 'problem.to-sign-up' } } as const
 
-function buildEmailError(texts: Texts): Refused {
+function buildEmailError(texts: Texts): RefusedForm {
   return {
     problem: new Problem('validation_failed', 'The form holds no e-mail address.', { reason: 'email' }),
     errors: [{ field: 'email', text: texts.say('sign-up.email-wrong') }],
@@ -59,7 +48,7 @@ function buildEmailError(texts: Texts): Refused {
 }
 
 /** An address of another domain, as the message of its field. Throws any other problem again. */
-function toDomainError(texts: Texts, error: unknown): Refused {
+function toDomainError(texts: Texts, error: unknown): RefusedForm {
   if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
   return { problem: error, errors: [{ field: 'email', text: texts.say('sign-up.domain') }] }
 }
@@ -68,10 +57,8 @@ function toDomainError(texts: Texts, error: unknown): Refused {
 export const signUpPageRoutes: Routes<SignUpPageDeps> = [
   definePage(
     {
-      method: 'GET',
       path: SIGN_UP,
       resource: 'sign-up-page',
-      action: 'show',
       summary: 'The form to sign up',
       query: ['redirect_url', 'next', 'sent'],
     },
@@ -91,8 +78,6 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       path: SIGN_UP,
       resource: 'sign-up',
       action: 'request',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Ask for a link to sign up with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
       againAt: (form) => buildFormUrl(SIGN_UP, form),
@@ -113,9 +98,7 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
         return refusePage(deps, { problem, page: buildSignUpPage(deps, { ...visitor, goal, email, errors }) })
       }
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${SIGN_UP}?sent=1`,
+        ...redirectTo(`${SIGN_UP}?sent=1`),
         changed: [{ id: null, account: null, url: null }],
         audit: { result },
       }
@@ -123,7 +106,6 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
   ),
   definePage(
     {
-      method: 'GET',
       path: SIGN_UP_CONFIRM,
       resource: 'sign-up-page',
       action: 'confirm',
@@ -133,7 +115,7 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
     async (deps: SignUpPageDeps, { db, visitor, query, requestId, now }) => {
       const token = query.token ?? ''
       const found = await findSignUp(deps, db, { token, browserId: visitor.browserId, now })
-      if (!found) return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
+      if (!found) return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor, ...TO_NEW_LINK })
       const goal = readKeptGoal(deps, found.goal)
       return buildPage({
         brand: deps.brand,
@@ -147,8 +129,6 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       path: SIGN_UP_CONFIRM,
       resource: 'login',
       action: 'sign-up',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Sign up by the link of a mail with the form',
       fields: { token: TOKEN_LIMIT, username: 320, name: 200, password: 1024 },
     },
@@ -173,12 +153,12 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
         if ('problem' in prepared) {
           const { problem, errors } = prepared
           const found = await findSignUp(deps, db, { token, browserId: visitor.browserId, now })
-          if (!found) return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
+          if (!found) return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor, ...TO_NEW_LINK })
           const view = { ...visitor, token, name, errors, email: found.email, goal: readKeptGoal(deps, found.goal) }
           return refusePage(deps, { problem, page: buildConfirmPage(deps, view) })
         }
         const result = await completeSignUp(deps, db, prepared)
-        if ('problem' in result) return refuseLink(deps, result.problem, { requestId, visitor })
+        if ('problem' in result) return showProblem(deps, result.problem, { requestId, visitor, ...TO_NEW_LINK })
         const { user, issued } = result
         const signedIn = { user, issued, isNewUser: true, redirectUrl: null }
         const goal = readKeptGoal(deps, result.goal)

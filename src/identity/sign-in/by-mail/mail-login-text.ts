@@ -2,10 +2,7 @@ import type { Texts } from '../../../base/language/texts.ts'
 import type { MailContent } from '../../mail/mail.ts'
 import { composeMail } from '../../mail/mail-template.ts'
 
-/**
- * The mail of a sign-in: its code, and the link where a page asked for it. A client of the API takes the code alone; such a
- * mail is plain text. Pure.
- */
+/** The mail of a sign-in: its code, and the link where a page asked. A client of the API gets plain text. Pure. */
 export function buildMailLoginMail(facts: {
   texts: Texts
   code: string

@@ -25,7 +25,7 @@ import type { LinkDeps } from '../../user/password/password-reset.ts'
 import { buildLinkInvalid, createProofToken } from '../../user/proof/proof-token.ts'
 import { findUserOfAddress } from '../../user/user.ts'
 import type { UserRecord } from '../../user-record/user.store.ts'
-import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { type RefusedSignIn, type SignIn, signIn } from '../outcome/sign-in.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from '../second-factor/factor-login.ts'
 import { findPresentPassword } from '../second-factor/second-factor.store.ts'
 import type { FactorDeps } from '../second-factor/second-factor.ts'
@@ -125,9 +125,7 @@ export type CheckedMailLogin =
   | { kind: 'charged' }
 
 /** A refused sign-in by mail: the problem for the caller, and the user that it is for. */
-export interface RefusedMailLogin {
-  problem: Problem
-  userId: UserId | null
+export interface RefusedMailLogin extends RefusedSignIn {
   /** The second step of a user with a second factor, and the goal of the browser after it. */
   secondStep?: OpenStep
   goal?: ProofGoal
@@ -209,7 +207,7 @@ async function openSession(
   { login, proof, user }: { login: MailLogin; proof: AddressProof; user: UserRecord },
 ): Promise<SignIn | OpenStep | undefined> {
   const { origin, now } = login
-  const present = await findPresentPassword(tx, user.id)
+  const present = await findPresentPassword(tx, { userId: user.id })
   if (!present) return undefined
   const step = { userId: user.id, ...present, first: 'mail' as const, address: origin.address, now }
   const secondStep = await openSecondStep(deps, tx, step)

@@ -20,7 +20,7 @@ async function create(more: { sessionId?: SessionId; proofHash?: Buffer } = {}) 
   const text = await inTransaction(database.db, (tx) =>
     createChallenge(systemRandom, tx, { purpose: PURPOSE, userId, address: ADDRESS, now: MADE_AT, ...more }),
   )
-  return { text, stored: (await findChallenge(database.db, hashChallenge(text)))! }
+  return { text, stored: (await findChallenge(database.db, { hash: hashChallenge(text) }))! }
 }
 
 /** Whether a request with this answers the challenge. */
@@ -65,10 +65,10 @@ describe('a challenge is answered', () => {
     const { text, stored } = await create()
     expect(refuse({ ...stored, attempts: 5 })).toBeUndefined()
     expect(refuse({ ...stored, attempts: 6 })).toBe('challenge_exhausted')
-    const counted = await inTransaction(database.db, (tx) => countAttempt(tx, hashChallenge(text)))
+    const counted = await inTransaction(database.db, (tx) => countAttempt(tx, { hash: hashChallenge(text) }))
     expect(counted).toMatchObject({ attempts: 1, usedAt: null })
-    await inTransaction(database.db, (tx) => useChallenge(tx, hashChallenge(text), MADE_AT))
-    const spent = await findChallenge(database.db, hashChallenge(text))
+    await inTransaction(database.db, (tx) => useChallenge(tx, { hash: hashChallenge(text), now: MADE_AT }))
+    const spent = await findChallenge(database.db, { hash: hashChallenge(text) })
     expect(refuse(spent)).toBe('challenge_used')
   })
 })

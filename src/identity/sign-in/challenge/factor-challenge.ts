@@ -9,7 +9,6 @@ import { type ChallengePurpose, type FactorChallenge, insertChallenge } from './
 /** Lifetime of a challenge (docs/contract/second-factor.md#second-step). */
 export const CHALLENGE_LIFETIME_MS = 5 * 60_000
 
-/** Maximum number of wrong answers to a challenge. */
 const CHALLENGE_ATTEMPTS = 5
 
 /** The hash of a challenge, as the table keeps it. */
@@ -38,8 +37,8 @@ export async function createChallenge(
   const { purpose, userId, sessionId = null, address, proofHash = null, now } = input
   const challenge = random.bytes(32).toString('base64url')
   const expiresAt = new Date(now.getTime() + CHALLENGE_LIFETIME_MS)
-  const row = { purpose, userId, sessionId, addressHash: hashNetwork(address), proofHash, expiresAt, now }
-  await insertChallenge(db, hashChallenge(challenge), row)
+  const [hash, addressHash] = [hashChallenge(challenge), hashNetwork(address)]
+  await insertChallenge(db, { hash, purpose, userId, sessionId, addressHash, proofHash, expiresAt, now })
   return challenge
 }
 
@@ -52,10 +51,7 @@ export type ChallengeRefusal =
   | 'other_network'
   | 'other_person'
 
-/**
- * The reason for which this request cannot answer a challenge; undefined when it can. `userId` and `sessionId` are
- * those of the request, if any. Pure. A count of attempts that includes this one may reach the limit.
- */
+/** The reason for which a request cannot answer a challenge, whose `attempts` count it; undefined when it can. Pure. */
 export function findChallengeRefusal(
   challenge: FactorChallenge | undefined,
   expected: {

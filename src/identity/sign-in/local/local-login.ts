@@ -7,7 +7,7 @@ import { lockUser } from '../../session/session-proof.ts'
 import { chargeAttempt, dropAttempt, forgiveAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
 import { type Credentials, updateUser } from '../../user-record/user.store.ts'
-import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { type RefusedSignIn, type SignIn, signIn } from '../outcome/sign-in.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from '../second-factor/factor-login.ts'
 import { findPresentPassword } from '../second-factor/second-factor.store.ts'
 
@@ -30,10 +30,7 @@ export type CheckedLogin =
   | { kind: 'correct'; credentials: Credentials; hasFactor: boolean; freshHash: string | undefined }
 
 /** A refused sign-in: the problem for the caller, and the user it named. */
-export interface RefusedLogin {
-  problem: Problem
-  userId: UserId | null
-  /** The second step, for a correct password of a user with a second factor. */
+export interface RefusedLogin extends RefusedSignIn {
   secondStep?: OpenStep
 }
 
@@ -84,10 +81,7 @@ async function hashAgain(passwords: PasswordHashing, password: string): Promise<
   }
 }
 
-/**
- * Opens the session of a checked sign-in, in the caller's transaction, or returns the refusal, which the caller commits. For
- * a user with a second factor the refusal holds the second step.
- */
+/** Opens the session of a checked sign-in, or returns the refusal (or second step), which the caller commits. */
 export async function logInLocally(
   deps: SessionDeps,
   tx: Database,
@@ -119,10 +113,7 @@ function findReason(credentials: Credentials | undefined, isCorrect: boolean): L
   return isCorrect ? 'disabled' : 'wrong_password'
 }
 
-/**
- * Opens the session for a correct password, or the second step of a user with a second factor. Undefined when the user
- * was disabled, or the password was changed, since the check: a session must not survive either.
- */
+/** Opens the session, or the second step. Undefined when the user or the password changed since the check. */
 async function openSession(
   deps: SessionDeps,
   tx: Database,
@@ -162,6 +153,6 @@ async function replaceStaleHash(
 ): Promise<void> {
   const { userId, passwordHash, freshHash, now } = input
   await lockUser(tx, { userId })
-  if ((await findPresentPassword(tx, userId))?.passwordHash !== passwordHash) return
+  if ((await findPresentPassword(tx, { userId }))?.passwordHash !== passwordHash) return
   await updateUser(tx, userId, { passwordHash: freshHash, now })
 }

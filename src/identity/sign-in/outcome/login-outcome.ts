@@ -1,11 +1,9 @@
-import type { UserId } from '../../../base/id.ts'
-import type { Problem } from '../../../http/problem/problem.ts'
 import type { DataOutcome, RefusalOutcome } from '../../../http/route/outcome.ts'
 import type { Static } from '../../../http/shape/schema-type.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
 import { type LoginPayload, toLoginPayload } from './login-payload.schema.ts'
-import type { SignIn } from './sign-in.ts'
+import type { RefusedSignIn, SignIn } from './sign-in.ts'
 
 /** The outcome of a finished sign-in: its payload, which no cache keeps, and who signed in, for event and audit entry. */
 export function buildLoginOutcome(signedIn: SignIn): DataOutcome<Static<typeof LoginPayload>> {
@@ -19,12 +17,9 @@ export function buildLoginOutcome(signedIn: SignIn): DataOutcome<Static<typeof L
   }
 }
 
-/**
- * The outcome of an attempt to sign in. A refusal has the user of the attempt, for the audit entry, and the tried
- * `email`: those of one address are counted together, with or without a user.
- */
+/** The outcome of a sign-in. A refusal has its user and `email`: those of one address are counted together. */
 export function toLoginOutcome(
-  result: SignIn | { problem: Problem; userId: UserId | null },
+  result: SignIn | RefusedSignIn,
   email?: string,
 ): DataOutcome<Static<typeof LoginPayload>> | RefusalOutcome {
   if (!('problem' in result)) return buildLoginOutcome(result)

@@ -47,7 +47,6 @@ function parseEntry(text: string, index: number): AllowedRedirect {
   return { protocol: url.protocol, host, path: url.pathname === '/' ? '' : url.pathname, text }
 }
 
-/** Characters of a URL that are compared with the entries. */
 const COMPARED_LENGTH = 200
 
 /** The entry most similar to a text, by the length of their common start and end. Null without entries. */

@@ -42,10 +42,7 @@ export interface RedirectRefusal {
   nearest: string | null
 }
 
-/**
- * Controls, format characters, lone surrogates, unassigned characters, all kinds of spaces, and the backslash: parsers
- * drop them, or read them as separators.
- */
+/** Controls, formats, surrogates, unassigned, spaces and the backslash: parsers drop them, or read separators. */
 const FORBIDDEN_CHARACTER = /[\p{C}\p{Z}\\]/u
 
 /** Escapes that some servers decode before they split a path: slash, backslash, NUL, line ends, tab. */
@@ -91,10 +88,7 @@ function hasUserInfo(text: string, url: URL): boolean {
   return authority.includes('@') || url.username !== '' || url.password !== ''
 }
 
-/**
- * Whether programs read the path in different ways: one that decodes it finds a separator in an escape, and one that reuses
- * the path alone finds a host after two slashes.
- */
+/** Whether programs read the path in different ways: by a decoded separator, or a host after two slashes. */
 function isAmbiguousPath({ pathname }: URL, isWeb: boolean): boolean {
   return ENCODED_SEPARATOR.test(pathname) || (isWeb && pathname.startsWith('//'))
 }

@@ -1,3 +1,5 @@
+import type { UserId } from '../../../base/id.ts'
+import type { Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { AuthMethod } from '../../session/auth-method.ts'
 import type { ProvenByConnection } from '../../session/by-connection.ts'
@@ -10,6 +12,12 @@ export interface SignIn {
   issued: IssuedSession & { refreshToken: string }
   isNewUser: boolean
   redirectUrl: string | null
+}
+
+/** A refused sign-in: the problem for the caller, and the user that it named, where there is one. */
+export interface RefusedSignIn {
+  problem: Problem
+  userId: UserId | null
 }
 
 /**
@@ -26,7 +34,6 @@ export async function signIn(
     /** The hash that the password was checked against, for a sign-in with a password. */
     passwordHash?: string
     origin: SessionOrigin
-    /** Start of a sign-in of several requests. */
     begunAt?: Date
     /** The connection that proved the user, and what it limits. */
     byConnection?: ProvenByConnection

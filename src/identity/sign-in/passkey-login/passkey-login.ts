@@ -1,27 +1,17 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
-import type { UserId } from '../../../base/id.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { SessionDeps, SessionOrigin } from '../../session/session.ts'
 import { loadUser } from '../../user/user.ts'
-import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { type RefusedSignIn, type SignIn, signIn } from '../outcome/sign-in.ts'
 import { methodOf, type PasskeyRefusal, usePasskey } from '../passkey/passkey.ts'
 
-/** A refused sign-in with a passkey. `userId` is the user of the passkey, where it is known. */
-export interface RefusedPasskeyLogin {
-  problem: Problem
-  userId: UserId | null
-}
-
-/**
- * Signs a user in by a passkey alone, in the caller's transaction, which the caller commits also for a refusal
- * (docs/contract/second-factor.md#passkeys). The device has verified the user, so the passkey counts for two factors.
- */
+/** Signs in by a passkey alone, two factors (docs/contract/second-factor.md#passkeys). The caller commits a refusal. */
 export async function logInWithPasskey(
   deps: SessionDeps,
   tx: Database,
   input: { credential: AuthenticationResponseJSON; origin: SessionOrigin & { address: string }; now: Date },
-): Promise<SignIn | RefusedPasskeyLogin> {
+): Promise<SignIn | RefusedSignIn> {
   const { credential, origin, now } = input
   const { address } = origin
   const ask = { purpose: 'passkey-sign-in', userId: null, sessionId: null, address, now } as const

@@ -13,7 +13,6 @@ import {
 import {
   countPasskeys,
   deletePasskey,
-  findOtherWay,
   insertPasskey,
   listPasskeys,
   type Passkey,
@@ -22,10 +21,10 @@ import {
 import { loadWebAuthn, readClientData, readRelyingParty } from '../passkey/passkey.ts'
 import { createFirstRecoveryCodes, endLastFactor, type FactorDeps } from '../second-factor/second-factor.ts'
 
-/** Limit of passkeys of one user. */
+export { findOtherWay, listPasskeys } from '../passkey/passkey.store.ts'
+
 const PASSKEY_LIMIT = 20
 
-/** A user in its session. */
 interface User {
   userId: UserId
   sessionId: SessionId
@@ -33,10 +32,7 @@ interface User {
   now: Date
 }
 
-/**
- * Asks the browser for a new passkey (docs/contract/second-factor.md#passkeys). Returns the options of
- * `navigator.credentials.create`. Throws 409 `limit_reached`.
- */
+/** Asks the browser for a new passkey (docs/contract/second-factor.md#passkeys). Throws 409 `limit_reached`. */
 export async function askForNewPasskey(
   deps: FactorDeps,
   tx: Database,
@@ -72,10 +68,7 @@ export interface RegisteredPasskey {
   recoveryCodes: string[] | null
 }
 
-/**
- * Registers the passkey of an answer to `askForNewPasskey`, in the caller's transaction, which the caller commits also for a
- * refusal. Throws 409 `limit_reached`.
- */
+/** Registers the passkey of an answer. The caller commits a refusal too. Throws 409 `limit_reached`. */
 export async function registerPasskey(
   deps: FactorDeps,
   tx: Database,
@@ -88,9 +81,9 @@ export async function registerPasskey(
   const expected = { purpose: 'passkey-registration', address, userId, sessionId, now } as const
   // Locks the user before its challenges, in the order of a removal of a factor.
   await lockUser(tx, { userId })
-  const refusal = findChallengeRefusal(await countAttempt(tx, hash), expected)
+  const refusal = findChallengeRefusal(await countAttempt(tx, { hash }), expected)
   if (refusal) return { problem: buildNotRegistered(refusal) }
-  await useChallenge(tx, hash, now)
+  await useChallenge(tx, { hash, now })
   const made = await verify(deps, credential, data.challenge)
   if (!made) return { problem: buildNotRegistered('passkey_not_verified') }
   checkLimit(await countPasskeys(tx, userId))
@@ -136,10 +129,7 @@ async function verify(
   }
 }
 
-/**
- * Whether the attestation is none, or by the key of the passkey itself, as requested. Certificates are not read:
- * checking them would load revocation lists from addresses chosen by a stranger.
- */
+/** Whether the attestation is none, or by the key itself: certificates would load lists from strangers' addresses. */
 async function isOwnAttestation({ response }: RegistrationResponseJSON): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')))
@@ -151,16 +141,6 @@ function buildNotRegistered(reason: string): Problem {
   const message = 'is not the answer to the options of the last 5 minutes, or is registered already; start again'
   const errors = [{ path: 'credential', code: 'not_accepted', message }]
   return new Problem('validation_failed', `credential: ${message}`, { errors, reason })
-}
-
-/** The passkeys of a user, the oldest first. */
-export function listOwnPasskeys(db: Database, userId: UserId): Promise<Passkey[]> {
-  return listPasskeys(db, userId)
-}
-
-/** Whether a user can sign in without any passkey: by a password or a connected provider. */
-export function hasWayBesidePasskeys(db: Database, userId: UserId): Promise<boolean> {
-  return findOtherWay(db, userId)
 }
 
 /** Renames a passkey of a user. Throws 404. */

@@ -34,14 +34,14 @@ async function addPasskey(db: Database, userId: UserId, counter = 0): Promise<Pa
   return (await insertPasskey(db, row)) as Passkey
 }
 
-const read = async (db: Database, { credentialId }: Passkey) => (await findPasskey(db, credentialId)) as Passkey
+const read = async (db: Database, { credentialId }: Passkey) => (await findPasskey(db, { credentialId })) as Passkey
 
 test('a use is recorded by a counter that grew, and of a passkey that does not count by 0 alone', async () => {
   await using database = await createTestDatabase()
   const { db } = database
   const userId = await addUser(db)
-  const use = (passkey: Passkey, counter: number) =>
-    recordPasskeyUse(db, passkey.id, { counter, isBackedUp: true, now: now() })
+  const use = async (passkey: Passkey, counter: number) =>
+    (await recordPasskeyUse(db, { id: passkey.id, counter, isBackedUp: true, now: now() })) > 0
   const counting = await addPasskey(db, userId, 7)
   for (const counter of [7, 6, 0]) expect(await use(counting, counter)).toBe(false)
   expect(await read(db, counting)).toEqual(counting)
@@ -64,7 +64,7 @@ test('a use is kept with its counter, its backup and its time, of that passkey a
   const userId = await addUser(db)
   const [used, other] = [await addPasskey(db, userId), await addPasskey(db, userId)]
   clock.advance(1000)
-  expect(await recordPasskeyUse(db, used.id, { counter: 3, isBackedUp: true, now: now() })).toBe(true)
+  expect(await recordPasskeyUse(db, { id: used.id, counter: 3, isBackedUp: true, now: now() })).toBe(1)
   const change = { counter: 3, isBackedUp: true, lastUsedAt: now(), updatedAt: now() }
   expect(await read(db, used)).toEqual({ ...used, ...change })
   expect(await read(db, other)).toEqual(other)
@@ -74,9 +74,9 @@ test('of two concurrent uses of one counter, the one that waits for the other is
   await using database = await createTestDatabase()
   const { db } = database
   const passkey = await addPasskey(db, await addUser(db), 1)
-  const use = (tx: Database) => recordPasskeyUse(tx, passkey.id, { counter: 2, isBackedUp: false, now: now() })
-  const first = async (tx: Database) => expect(await use(tx)).toBe(true)
-  expect(await whileHeld(db, first, () => use(db))).toBe(false)
+  const use = (tx: Database) => recordPasskeyUse(tx, { id: passkey.id, counter: 2, isBackedUp: false, now: now() })
+  const first = async (tx: Database) => expect(await use(tx)).toBe(1)
+  expect(await whileHeld(db, first, () => use(db))).toBe(0)
 })
 
 test('a user renames a passkey of their own alone', async () => {
@@ -86,8 +86,8 @@ test('a user renames a passkey of their own alone', async () => {
   const [passkey, other] = [await addPasskey(db, userId), await addPasskey(db, userId)]
   clock.advance(1000)
   const rename = (by: UserId) => renamePasskey(db, { id: passkey.id, userId: by, name: 'new', now: now() })
-  expect(await rename(stranger)).toBe(false)
-  expect(await rename(userId)).toBe(true)
+  expect(await rename(stranger)).toBe(0)
+  expect(await rename(userId)).toBe(1)
   expect(await read(db, passkey)).toEqual({ ...passkey, name: 'new', updatedAt: now() })
   expect(await read(db, other)).toEqual(other)
 })
@@ -96,10 +96,10 @@ test('another way to sign in is an own password or an own identity', async () =>
   await using database = await createTestDatabase()
   const { db } = database
   const [alone, known] = [await addUser(db), await addUser(db, 'hash')]
-  expect([await findOtherWay(db, alone), await findOtherWay(db, known)]).toEqual([false, true])
+  expect([await findOtherWay(db, { userId: alone }), await findOtherWay(db, { userId: known })]).toEqual([false, true])
   await addIdentity(db, alone)
-  expect(await findOtherWay(db, alone)).toBe(true)
-  expect(await findOtherWay(db, await addUser(db))).toBe(false)
+  expect(await findOtherWay(db, { userId: alone })).toBe(true)
+  expect(await findOtherWay(db, { userId: await addUser(db) })).toBe(false)
 })
 
 test('a removed passkey says what is left of its own user: a password, an identity, a passkey, an app', async () => {
@@ -116,7 +116,7 @@ test('a removed passkey says what is left of its own user: a password, an identi
     expect(await deletePasskey(db, passkey.id, withEverything)).toBeUndefined()
     const left = await deletePasskey(db, passkey.id, userId)
     expect(left?.removed).toEqual(passkey)
-    expect(await findPasskey(db, passkey.credentialId)).toBeUndefined()
+    expect(await findPasskey(db, passkey)).toBeUndefined()
     return left && [left.hasOtherWay, left.hasOtherFactor]
   }
   expect(await removeFrom(async () => {})).toEqual([false, false])

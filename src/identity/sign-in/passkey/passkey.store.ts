@@ -3,7 +3,7 @@ import { columnsOf, wireOf } from '../../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 import { PasskeyRow } from './passkey.schema.ts'
 
 export type PasskeyId = Id<'passkey'>
@@ -40,65 +40,37 @@ export async function countPasskeys(db: Database, userId: UserId): Promise<numbe
   return row?.passkeys ?? 0
 }
 
-const select = statement<Passkey, { credentialId: string }>(
+/** The passkey with this credential id, of any user. */
+export const findPasskey = rowStatement<Passkey, { credentialId: string }>(
   `select ${passkey.members()} from passkey where credential_id = $credentialId`,
 )
 
-/** The passkey with this credential id, of any user. */
-export async function findPasskey(db: Database, credentialId: string): Promise<Passkey | undefined> {
-  const [row] = await select(db, { credentialId })
-  return row
-}
-
-/** A new passkey. */
 type NewPasskey = Omit<Passkey, 'lastUsedAt' | 'createdAt' | 'updatedAt'> & { now: Date }
 
-const insert = statement<Passkey, NewPasskey>(`
+/** Inserts a passkey. Undefined when its credential id is registered already. */
+export const insertPasskey = rowStatement<Passkey, NewPasskey>(`
   insert into passkey (document_id, "user", credential_id, public_key, counter, transports, name, is_backup_eligible,
     is_backed_up, created_at, updated_at)
   values ($id, $userId, $credentialId, $publicKey, $counter, $transports, $name, $isBackupEligible,
     $isBackedUp, $now, $now)
   on conflict (credential_id) do nothing returning ${passkey.members()}`)
 
-/** Inserts a passkey. Undefined when its credential id is registered already. */
-export async function insertPasskey(db: Database, row: NewPasskey): Promise<Passkey | undefined> {
-  const [inserted] = await insert(db, row)
-  return inserted
-}
-
-const use = changeStatement<{ id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
+/** Records a use. 0 when the counter did not grow: of two concurrent uses of one signature one succeeds. */
+export const recordPasskeyUse = changeStatement<{ id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
   update passkey set counter = $counter, is_backed_up = $isBackedUp, last_used_at = $now, updated_at = $now
   where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0))`)
 
-/** Records a use. False when the counter did not grow: of two concurrent uses of one signature one succeeds. */
-export async function recordPasskeyUse(
-  db: Database,
-  id: PasskeyId,
-  { counter, isBackedUp, now }: { counter: number; isBackedUp: boolean; now: Date },
-): Promise<boolean> {
-  return (await use(db, { id, counter, isBackedUp, now })) > 0
-}
-
-const rename = changeStatement<{ id: string; userId: UserId; name: string; now: Date }>(`
+/** Renames a passkey of a user. 0 when the user has none with this id. */
+export const renamePasskey = changeStatement<{ id: string; userId: UserId; name: string; now: Date }>(`
   update passkey set name = $name, updated_at = $now where document_id = $id and "user" = $userId`)
 
-/** Renames a passkey of a user. False when the user has none with this id. */
-export async function renamePasskey(
-  db: Database,
-  { id, userId, name, now }: { id: string; userId: UserId; name: string; now: Date },
-): Promise<boolean> {
-  return (await rename(db, { id, userId, name, now })) > 0
-}
-
-const selectOtherWay = statement<{ has_other_way: boolean }, { userId: UserId }>(`
-  select exists (select from "user" where document_id = $userId and password_hash is not null)
-    or exists (select from identity where "user" = $userId) as has_other_way`)
-
 /** Whether a user has a password or a connected provider. */
-export async function findOtherWay(db: Database, userId: UserId): Promise<boolean> {
-  const [row] = await selectOtherWay(db, { userId })
-  return row?.has_other_way ?? false
-}
+export const findOtherWay = rowStatement<{ has_other_way: boolean }, { userId: UserId }, boolean>(
+  `
+  select exists (select from "user" where document_id = $userId and password_hash is not null)
+    or exists (select from identity where "user" = $userId) as has_other_way`,
+  (row) => row.has_other_way,
+)
 
 const remove = statement<Passkey & { hasOtherWay: boolean; hasOtherFactor: boolean }, { id: string; userId: UserId }>(`
   with removed as (delete from passkey where document_id = $id and "user" = $userId returning *),
@@ -110,10 +82,7 @@ const remove = statement<Passkey & { hasOtherWay: boolean; hasOtherFactor: boole
       or exists (select from totp_factor where "user" = $userId and confirmed_at is not null) as "hasOtherFactor"
   from removed, other`)
 
-/**
- * Removes a passkey of a locked user, and returns whether another sign-in method (a passkey, a password or a connected
- * provider) and another factor remain. Undefined for an unknown one.
- */
+/** Removes a passkey of a locked user, and returns what remains beside it. Undefined for an unknown one. */
 export async function deletePasskey(
   db: Database,
   id: string,

@@ -72,10 +72,7 @@ export interface PasskeyAsk {
   now: Date
 }
 
-/**
- * Requests a proof by a passkey (docs/contract/second-factor.md#passkeys): one of a user's own passkeys, else any of
- * the browser. Returns the options of `navigator.credentials.get`.
- */
+/** Requests a proof by an own or any passkey (docs/contract/second-factor.md#passkeys): options for the browser. */
 export async function askForPasskey(
   deps: Pick<SessionDeps, 'random' | 'keys'>,
   tx: Database,
@@ -98,10 +95,7 @@ export type PasskeyProof =
   | { ok: true; passkey: Passkey; isUserVerified: boolean }
   | { ok: false; reason: PasskeyRefusal; userId: UserId | null }
 
-/**
- * Checks an answer to `askForPasskey`, and spends the challenge and the signature, in the caller's transaction, which
- * the caller commits also for a refusal. Concurrent answers to one challenge follow each other by its lock.
- */
+/** Checks an answer to `askForPasskey`, and spends its challenge and signature. The caller commits a refusal too. */
 export async function usePasskey(
   deps: Pick<SessionDeps, 'keys'>,
   tx: Database,
@@ -110,11 +104,11 @@ export async function usePasskey(
   const data = readClientData(credential.response.clientDataJSON)
   if (!data || data.isCrossOrigin) return { ok: false, reason: 'passkey_malformed', userId: null }
   const hash = hashChallenge(data.challenge)
-  const refusal = findChallengeRefusal(await countAttempt(tx, hash), ask)
+  const refusal = findChallengeRefusal(await countAttempt(tx, { hash }), ask)
   if (refusal) return { ok: false, reason: refusal, userId: null }
   // One answer to a challenge, right or wrong.
-  await useChallenge(tx, hash, ask.now)
-  const passkey = await findPasskey(tx, credential.id)
+  await useChallenge(tx, { hash, now: ask.now })
+  const passkey = await findPasskey(tx, { credentialId: credential.id })
   if (!passkey) return { ok: false, reason: 'passkey_unknown', userId: null }
   const { userId } = passkey
   if (!isOwner(passkey, ask, credential)) return { ok: false, reason: 'passkey_of_other_person', userId }
@@ -123,7 +117,7 @@ export async function usePasskey(
   const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = verified
   // Locks the user before its passkey, in the order of a removal. A sign-in without a password learns the user only here.
   await lockUser(tx, { userId })
-  const isUsed = await recordPasskeyUse(tx, passkey.id, { counter, isBackedUp, now: ask.now })
+  const isUsed = (await recordPasskeyUse(tx, { id: passkey.id, counter, isBackedUp, now: ask.now })) > 0
   return isUsed ? { ok: true, passkey, isUserVerified } : { ok: false, reason: 'passkey_counter_regressed', userId }
 }
 

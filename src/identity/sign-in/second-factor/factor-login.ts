@@ -17,7 +17,7 @@ import {
   findChallengeRefusal,
   hashChallenge,
 } from '../challenge/factor-challenge.ts'
-import { type SignIn, signIn } from '../outcome/sign-in.ts'
+import { type RefusedSignIn, type SignIn, signIn } from '../outcome/sign-in.ts'
 import { askForPasskey } from '../passkey/passkey.ts'
 import { type CheckedProof, type FactorProof, type ProofRefusal, useFactorProof } from './factor-proof.ts'
 import { countFactors, findPresentPassword } from './second-factor.store.ts'
@@ -38,16 +38,12 @@ const hashProof = (first: FirstStep, passwordHash: string | null) =>
     .update(JSON.stringify([first, passwordHash]))
     .digest()
 
-/** The first step that a challenge is for, if the password is still the same. Pure. */
 function findFirstStep(proofHash: Buffer | null | undefined, passwordHash: string | null): FirstStep | undefined {
   const steps: FirstStep[] = passwordHash === null ? ['mail'] : ['pwd', 'mail']
   return steps.find((first) => proofHash?.equals(hashProof(first, passwordHash)))
 }
 
-/**
- * Begins the second step of a sign-in after a correct first step, in the caller's transaction
- * (docs/contract/second-factor.md#second-step). Undefined for a user without a second factor.
- */
+/** Begins a second step (docs/contract/second-factor.md#second-step). Undefined for a user without a second factor. */
 export async function openSecondStep(
   deps: { random: Random },
   tx: Database,
@@ -89,20 +85,11 @@ export type CheckedFactorLogin =
   | { kind: 'refused'; reason: ChallengeRefusal }
   | { kind: 'charged'; userId: UserId }
 
-/** A refused second step. `userId` is the user of the challenge. */
-export interface RefusedFactorLogin {
-  problem: Problem
-  userId: UserId | null
-}
-
-/**
- * Counts a second step as failed before its proof is checked, if the proof can be guessed. Runs outside any
- * transaction, so that concurrent steps see each other's counts.
- */
+/** Counts a second step as failed before its check, outside any transaction: concurrent ones see these counts. */
 export async function checkFactorLogin(db: Database, login: FactorLogin): Promise<CheckedFactorLogin> {
   const { challenge, proof, now } = login
   const { address } = login.origin
-  const found = await findChallenge(db, hashChallenge(challenge))
+  const found = await findChallenge(db, { hash: hashChallenge(challenge) })
   const reason = findChallengeRefusal(found, { purpose: 'sign-in', address, now })
   if (reason || !found?.userId) return { kind: 'refused', reason: reason ?? 'challenge_unknown' }
   const { userId } = found
@@ -111,15 +98,12 @@ export async function checkFactorLogin(db: Database, login: FactorLogin): Promis
   return until ? { kind: 'throttled', until, userId } : { kind: 'charged', userId }
 }
 
-/**
- * Takes the second step of a sign-in in the caller's transaction: opens the session and spends the challenge, or
- * returns the refusal, which the caller commits. The lock on the user serializes concurrent steps.
- */
+/** Takes the second step: opens the session, or returns the refusal, which the caller commits. Locks the user. */
 export async function logInWithFactor(
   deps: FactorDeps,
   tx: Database,
   { login, checked }: { login: FactorLogin; checked: CheckedFactorLogin },
-): Promise<SignIn | RefusedFactorLogin> {
+): Promise<SignIn | RefusedSignIn> {
   if (checked.kind === 'throttled') return { problem: buildThrottled(checked.until, login.now), userId: checked.userId }
   if (checked.kind === 'refused') return { problem: buildFactorFailed(checked.reason), userId: null }
   const result = await takeStep(deps, tx, { login, userId: checked.userId })
@@ -136,17 +120,17 @@ async function takeStep(
   const hash = hashChallenge(login.challenge)
   // Locks the user before its factors and challenges, in the order of a removal.
   await lockUser(tx, { userId })
-  const challenge = await countAttempt(tx, hash)
+  const challenge = await countAttempt(tx, { hash })
   const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })
   if (reason) return { reason }
-  const present = await findPresentPassword(tx, userId)
+  const present = await findPresentPassword(tx, { userId })
   if (present === undefined) return { reason: 'disabled' }
   const { passwordHash } = present
   const first = findFirstStep(challenge?.proofHash, passwordHash)
   if (!challenge || first === undefined) return { reason: 'password_changed' }
   const proven = await useFactorProof(deps, tx, { userId, sessionId: null, proof, address, now })
   if (!proven.ok) return { reason: proven.reason }
-  await useChallenge(tx, hash, now)
+  await useChallenge(tx, { hash, now })
   const opened = await openSession(deps, tx, {
     userId,
     passwordHash,
@@ -187,7 +171,7 @@ export async function askForFactorPasskey(
   tx: Database,
   { challenge, address, now }: { challenge: string; address: string; now: Date },
 ): Promise<{ options: PublicKeyCredentialRequestOptionsJSON } | { problem: Problem }> {
-  const found = await findChallenge(tx, hashChallenge(challenge))
+  const found = await findChallenge(tx, { hash: hashChallenge(challenge) })
   const reason = findChallengeRefusal(found, { purpose: 'sign-in', address, now })
   if (reason || !found?.userId) return { problem: buildFactorFailed(reason ?? 'challenge_unknown') }
   const ask = { purpose: 'passkey-factor', userId: found.userId, sessionId: null, address, now } as const

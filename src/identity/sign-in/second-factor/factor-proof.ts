@@ -17,10 +17,7 @@ export type ProofRefusal = CodeRefusal | PasskeyRefusal
 /** The result of a check of a proof. */
 export type CheckedProof = { ok: true; methods: readonly AuthMethod[] } | { ok: false; reason: ProofRefusal }
 
-/**
- * Checks a proof of a second factor of a user, and spends it, in the caller's transaction. `sessionId` is the session
- * of a step-up; null for a sign-in.
- */
+/** Checks a proof of a second factor, and spends it. `sessionId` is the session of a step-up; null for a sign-in. */
 export async function useFactorProof(
   deps: FactorDeps,
   tx: Database,

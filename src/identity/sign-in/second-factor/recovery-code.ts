@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Random } from '../../../base/random.ts'
 import { encodeBase32 } from './totp.ts'
 
-/** Number of recovery codes in a set. */
 const RECOVERY_CODE_COUNT = 10
 
 /** 80 random bits: a plain hash of a code cannot be searched. */

@@ -13,7 +13,7 @@ import {
   toEnrolledTotpRow,
   toFactorsRow,
 } from './second-factor.schema.ts'
-import { describeFactors, type FactorDeps, readUserSession, renewRecoveryCodes } from './second-factor.ts'
+import { type FactorDeps, findFactors, readUserSession, renewRecoveryCodes } from './second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from './totp-factor.ts'
 
 const OF_TOTP_FACTOR = { resource: 'totp-factor', accountScope: 'none', access: 'caller' } as const
@@ -34,7 +34,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
     },
     async (_deps: FactorDeps, { db, caller }) => {
       readUserSession(caller)
-      const { factor, count } = await describeFactors(db, caller.userId)
+      const { factor, count } = await findFactors(db, caller.userId)
       return {
         data: toFactorsRow(factor, count),
         message: 'Second factors.',

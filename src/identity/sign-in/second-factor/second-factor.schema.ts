@@ -5,7 +5,6 @@ import type { FactorCount } from './second-factor.store.ts'
 import type { TotpFactor } from './totp-factor.store.ts'
 import type { EnrolledTotp } from './totp-factor.ts'
 
-/** A code of an authenticator app, or a recovery code. */
 const CodeSchema = Type.String({
   minLength: 1,
   maxLength: 64,

@@ -47,11 +47,12 @@ const addPasskey = (userId: UserId) =>
 const hashes = [1, 2, 3].map((fill) => Buffer.alloc(32, fill)) as [Buffer, Buffer, Buffer]
 const replaceCodes = (userId: UserId, ...of: Buffer[]) =>
   write((tx) => replaceRecoveryCodes(tx, { userId, hashes: of, now: MADE_AT }))
-const takeCode = (userId: UserId, hash: Buffer) => takeRecoveryCode(db, { userId, hash, now: madeAfter(1) })
+const takeCode = async (userId: UserId, hash: Buffer) =>
+  (await takeRecoveryCode(db, { userId, hash, now: madeAfter(1) })) > 0
 
 describe('an authenticator app', () => {
-  const take = (id: TotpFactorId, step: number, confirms = false, now = madeAfter(step)) =>
-    takeTotpStep(db, { id, step, confirms, now })
+  const take = async (id: TotpFactorId, step: number, confirms = false, now = madeAfter(step)) =>
+    (await takeTotpStep(db, { id, step, confirms, now })) > 0
 
   test('is enrolled anew until it is confirmed, each user its own', async () => {
     const [first, beside] = [await enrol(), await enrol(other)]
@@ -59,11 +60,15 @@ describe('an authenticator app', () => {
     expect(second).toMatchObject({ email: `${user}@b.test`, factor: { secretEncrypted: 'sealed again' } })
     expect(second!.factor).toMatchObject({ createdAt: madeAfter(1), confirmedAt: null, lastStep: null })
     expect(second!.factor.id).not.toBe(first!.factor.id)
-    expect(await findTotp(db, user)).toEqual(second!.factor)
-    expect(await findTotp(db, other)).toEqual(beside!.factor)
+    expect(await findTotp(db, { userId: user })).toEqual(second!.factor)
+    expect(await findTotp(db, { userId: other })).toEqual(beside!.factor)
     expect(await take(second!.factor.id, 5, true)).toBe(true)
     expect(await enrol()).toBeUndefined()
-    expect(await findTotp(db, user)).toMatchObject({ confirmedAt: madeAfter(5), lastStep: 5, lastUsedAt: madeAfter(5) })
+    expect(await findTotp(db, { userId: user })).toMatchObject({
+      confirmedAt: madeAfter(5),
+      lastStep: 5,
+      lastUsedAt: madeAfter(5),
+    })
   })
 
   test('takes each step once, none before a later one, and its first code alone confirms it', async () => {
@@ -75,17 +80,21 @@ describe('an authenticator app', () => {
     expect([await take(id, 5), await take(id, 4), await take(id, 6), await take(id, 6)]).toEqual([
       ...[false, false, true, false],
     ])
-    expect(await findTotp(db, user)).toMatchObject({ confirmedAt: madeAfter(5), lastStep: 6, lastUsedAt: madeAfter(6) })
-    expect(await findTotp(db, other)).toEqual(beside)
+    expect(await findTotp(db, { userId: user })).toMatchObject({
+      confirmedAt: madeAfter(5),
+      lastStep: 6,
+      lastUsedAt: madeAfter(6),
+    })
+    expect(await findTotp(db, { userId: other })).toEqual(beside)
   })
 
   test('is removed alone, and says whether its user has a passkey', async () => {
     const { id } = (await enrol())!.factor
     const beside = (await enrol(other))!.factor
     await addPasskey(other)
-    expect(await deleteTotp(db, user)).toEqual({ id, hasPasskey: false })
-    expect(await deleteTotp(db, user)).toBeUndefined()
-    expect(await deleteTotp(db, other)).toEqual({ id: beside.id, hasPasskey: true })
+    expect(await deleteTotp(db, { userId: user })).toEqual({ id, hasPasskey: false })
+    expect(await deleteTotp(db, { userId: user })).toBeUndefined()
+    expect(await deleteTotp(db, { userId: other })).toEqual({ id: beside.id, hasPasskey: true })
   })
 
   test('is sealed anew where an older key sealed it, in order', async () => {
@@ -131,7 +140,7 @@ describe('the factors of a user', () => {
   })
 
   test('count once one is confirmed', async () => {
-    const has = (id = user) => write((tx) => lockHasFactor(tx, id))
+    const has = (id = user) => write((tx) => lockHasFactor(tx, { userId: id }))
     const { factor } = (await enrol())!
     expect([await has(), await has(other)]).toEqual([false, false])
     await takeTotpStep(db, { id: factor.id, step: 1, confirms: true, now: MADE_AT })
@@ -146,7 +155,7 @@ describe('the factors of a user', () => {
       await addPasskey(id)
       await replaceCodes(id, hashes[0])
     }
-    await write((tx) => deleteFactors(tx, user))
+    await write((tx) => deleteFactors(tx, { userId: user }))
     expect(await findFactors(db, user)).toEqual({
       ...{ factor: undefined, count: { hasTotp: false, passkeys: 0, recoveryCodes: 0 } },
     })
@@ -155,9 +164,12 @@ describe('the factors of a user', () => {
 })
 
 test('the password of a user is present while the user is active', async () => {
-  expect(await findPresentPassword(db, user)).toEqual({ passwordHash: 'hash' })
-  expect(await findPresentPassword(db, other)).toEqual({ passwordHash: null })
+  expect(await findPresentPassword(db, { userId: user })).toEqual({ passwordHash: 'hash' })
+  expect(await findPresentPassword(db, { userId: other })).toEqual({ passwordHash: null })
   await rows.set('user', user, { is_actived: false })
   await rows.set('user', other, { deleted_at: MADE_AT })
-  expect([await findPresentPassword(db, user), await findPresentPassword(db, other)]).toEqual([undefined, undefined])
+  expect([await findPresentPassword(db, { userId: user }), await findPresentPassword(db, { userId: other })]).toEqual([
+    undefined,
+    undefined,
+  ])
 })

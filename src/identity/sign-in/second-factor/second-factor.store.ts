@@ -1,13 +1,18 @@
 import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { changeStatement, closingStatement, type Joined, statement } from '../../../postgres/statement/statement.ts'
+import {
+  changeStatement,
+  closingStatement,
+  type Joined,
+  rowStatement,
+  statement,
+} from '../../../postgres/statement/statement.ts'
 import { OF_TOTP, type TotpFactor } from './totp-factor.store.ts'
 
 /** Second factors of a user. */
 export interface FactorCount {
   hasTotp: boolean
   passkeys: number
-  /** Recovery codes that were not used. */
   recoveryCodes: number
 }
 
@@ -35,15 +40,11 @@ export async function countFactors(db: Database, userId: UserId): Promise<Factor
   return (await findFactors(db, userId)).count
 }
 
-const lockFactor = statement<{ has_factor: boolean }, { userId: UserId }>(
-  'select lock_has_factor($userId) as has_factor',
-)
-
 /** Locks a user until the transaction ends, and reads behind the lock whether it has a second factor. */
-export async function lockHasFactor(db: Database, userId: UserId): Promise<boolean> {
-  const [row] = await lockFactor(db, { userId })
-  return row?.has_factor === true
-}
+export const lockHasFactor = rowStatement<{ has_factor: boolean }, { userId: UserId }, boolean>(
+  'select lock_has_factor($userId) as has_factor',
+  (row) => row.has_factor,
+)
 
 /** Replaces the recovery codes of a locked user, with the last statement of the transaction. */
 export const replaceRecoveryCodes = closingStatement<{ userId: UserId; hashes: readonly Buffer[]; now: Date }>(`
@@ -52,36 +53,20 @@ export const replaceRecoveryCodes = closingStatement<{ userId: UserId; hashes: r
     insert into recovery_code ("user", code_hash, created_at)
     select $userId, x.hash, $now from unnest($hashes::bytea[]) as x (hash))`)
 
-const takeCode = changeStatement<{ userId: UserId; hash: Buffer; now: Date }>(`
+/** Spends a recovery code. 0 when it is unknown or used: of two concurrent uses one succeeds. */
+export const takeRecoveryCode = changeStatement<{ userId: UserId; hash: Buffer; now: Date }>(`
   update recovery_code set used_at = $now where "user" = $userId and code_hash = $hash and used_at is null`)
 
-/** Spends a recovery code. False when it is unknown or used: of two concurrent uses one succeeds. */
-export async function takeRecoveryCode(
-  db: Database,
-  { userId, hash, now }: { userId: UserId; hash: Buffer; now: Date },
-): Promise<boolean> {
-  return (await takeCode(db, { userId, hash, now })) > 0
-}
-
-const removeAll = closingStatement<{ userId: UserId }>(`
+/** Removes every factor, recovery code and open challenge of a locked user, with the last statement of the transaction. */
+export const deleteFactors = closingStatement<{ userId: UserId }>(
+  `
   no_totp as (delete from totp_factor where "user" = $userId),
   no_passkeys as (delete from passkey where "user" = $userId),
   no_codes as (delete from recovery_code where "user" = $userId),
-  no_challenges as (delete from factor_challenge where "user" = $userId)`)
-
-/** Removes every factor, recovery code and open challenge of a locked user, with the last statement of the transaction. */
-export async function deleteFactors(db: Database, userId: UserId): Promise<void> {
-  await removeAll(db, { userId }, { invalidations: `u:${userId}` })
-}
-
-const hash = statement<{ passwordHash: string | null }, { userId: UserId }>(`
-  select password_hash as "passwordHash" from "user" where document_id = $userId and is_actived and deleted_at is null`)
+  no_challenges as (delete from factor_challenge where "user" = $userId)`,
+  ({ userId }) => `u:${userId}`,
+)
 
 /** The hash of the password of an active user, if it has one, to check that it has not changed. Undefined for no active user. */
-export async function findPresentPassword(
-  db: Database,
-  userId: UserId,
-): Promise<{ passwordHash: string | null } | undefined> {
-  const [row] = await hash(db, { userId })
-  return row
-}
+export const findPresentPassword = rowStatement<{ passwordHash: string | null }, { userId: UserId }>(`
+  select password_hash as "passwordHash" from "user" where document_id = $userId and is_actived and deleted_at is null`)

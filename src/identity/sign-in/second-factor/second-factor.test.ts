@@ -47,7 +47,7 @@ async function addTotp(userId: UserId, { isConfirmed = true, sealed = undefined 
   const secretEncrypted = sealed ?? keyring.seal(secret.toString('base64url'), totpContextOf(id))
   await enrolTotp(db, { id, userId, secretEncrypted, now: MADE_AT })
   if (isConfirmed) await takeTotpStep(db, { id, step: step - 10, confirms: true, now: MADE_AT })
-  return (await findTotp(db, userId))!
+  return (await findTotp(db, { userId }))!
 }
 const addPasskey = (userId: UserId) =>
   database.pool.query(
@@ -109,8 +109,8 @@ describe('a code of an authenticator app', () => {
       methods: ['otp'],
       used: 'totp',
     })
-    expect((await findTotp(db, user))?.lastStep).toBe(step)
-    expect((await findTotp(db, other))?.lastStep).toBe(step - 10)
+    expect((await findTotp(db, { userId: user }))?.lastStep).toBe(step)
+    expect((await findTotp(db, { userId: other }))?.lastStep).toBe(step - 10)
     expect(await useCode(code)).toEqual({ ok: false, reason: 'code_used' })
     expect(await useCode(code, other)).toMatchObject({ ok: true })
   })
@@ -125,7 +125,7 @@ describe('a code of an authenticator app', () => {
     expect(await useCode(code)).toEqual({ ok: false, reason: 'no_factor' })
     await addTotp(user, { isConfirmed: false })
     expect(await useCode(code)).toEqual({ ok: false, reason: 'no_factor' })
-    expect((await findTotp(db, user))?.lastStep).toBeNull()
+    expect((await findTotp(db, { userId: user }))?.lastStep).toBeNull()
   })
 
   test('is not read with a secret that no key opens', async () => {
@@ -145,7 +145,7 @@ describe('a code of an authenticator app', () => {
     const confirm = { factor, code, confirms: true, now: MADE_AT }
     expect(await write((tx) => takeCodeOf(deps, tx, { ...confirm, confirms: false }))).toBe('code_used')
     expect(await write((tx) => takeCodeOf(deps, tx, confirm))).toBeUndefined()
-    expect((await findTotp(db, user))?.confirmedAt).toEqual(MADE_AT)
+    expect((await findTotp(db, { userId: user }))?.confirmedAt).toEqual(MADE_AT)
     expect(await write((tx) => takeCodeOf(deps, tx, confirm))).toBe('code_used')
   })
 })
@@ -201,7 +201,7 @@ describe('without the last factor', () => {
 
   const locked = (act: (tx: Database) => Promise<void>) =>
     write(async (tx) => {
-      await lockHasFactor(tx, user)
+      await lockHasFactor(tx, { userId: user })
       await act(tx)
     })
 

@@ -13,13 +13,14 @@ import {
   countFactors,
   deleteFactors,
   type FactorCount,
-  findFactors,
   lockHasFactor,
   replaceRecoveryCodes,
   takeRecoveryCode,
 } from './second-factor.store.ts'
 import { matchTotp, TOTP_CODE_PATTERN } from './totp.ts'
 import { findTotp, type TotpFactor, takeTotpStep } from './totp-factor.store.ts'
+
+export { findFactors } from './second-factor.store.ts'
 
 /** Dependencies of the operations on second factors. */
 export interface FactorDeps extends SessionDeps {
@@ -53,9 +54,7 @@ export function readUserSession(caller: Pick<Caller, 'sessionId'>): SessionId {
 }
 
 /** The `context` of the keyring for the secret of a factor. */
-export function totpContextOf(id: string): string {
-  return `totp:${id}`
-}
+export const totpContextOf = (id: string) => `totp:${id}`
 
 /** The secret of a factor; undefined when no key of SECRET_KEY decrypts it. */
 export function openTotpSecret(
@@ -85,7 +84,7 @@ export async function useFactorCode(
   const typed = code.replace(/\s/g, '')
   if (TOTP_CODE_PATTERN.test(typed)) return useTotpCode(deps, tx, { userId, code: typed, now })
   const hash = hashRecoveryCode(code)
-  const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now }))
+  const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now })) > 0
   return isTaken ? { ok: true, methods: ['otp'], used: 'recovery-code' } : { ok: false, reason: 'recovery_code_wrong' }
 }
 
@@ -94,7 +93,7 @@ async function useTotpCode(
   tx: Database,
   { userId, code, now }: { userId: UserId; code: string; now: Date },
 ): Promise<CheckedCode> {
-  const factor = await findTotp(tx, userId)
+  const factor = await findTotp(tx, { userId })
   if (!factor || factor.confirmedAt === null) return { ok: false, reason: 'no_factor' }
   const reason = await takeCodeOf(deps, tx, { factor, code, confirms: false, now })
   return reason ? { ok: false, reason } : { ok: true, methods: ['otp'], used: 'totp' }
@@ -112,19 +111,16 @@ export async function takeCodeOf(
   const step = matchTotp(secret, code, { nowMs, after: factor.lastStep })
   if (step === undefined)
     return matchTotp(secret, code, { nowMs, after: null }) === undefined ? 'code_wrong' : 'code_used'
-  return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) ? undefined : 'code_used'
+  return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) > 0 ? undefined : 'code_used'
 }
 
-/**
- * Replaces the recovery codes of a user, which are returned once and stored as hashes. Locks the user: renewals are
- * serialized, and none follows the removal of the last factor. Throws 409 for a user without a factor.
- */
+/** Replaces the recovery codes behind the lock of the user: none follow its last factor. Throws 409 without one. */
 export async function renewRecoveryCodes(
   deps: { random: Random },
   tx: Database,
   user: { userId: UserId; now: Date },
 ): Promise<string[]> {
-  if (await lockHasFactor(tx, user.userId)) return createNewRecoveryCodes(deps, tx, user)
+  if (await lockHasFactor(tx, user)) return createNewRecoveryCodes(deps, tx, user)
   throw new Problem(
     'conflict',
     'Recovery codes belong to a second factor. Enrol an authenticator app or a passkey first.',
@@ -152,12 +148,9 @@ export async function createFirstRecoveryCodes(
   return recoveryCodes > 0 ? null : createNewRecoveryCodes(deps, tx, user)
 }
 
-/**
- * Removes what depends on the factors of a locked user whose last one was removed: the recovery codes, the open
- * challenges and the mark `mfa` of its sessions, which then lose roles that need a second factor.
- */
+/** Removes what depends on factors after the last one: recovery codes, challenges, the mark `mfa` of sessions. */
 export async function endLastFactor(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
-  await deleteFactors(tx, userId)
+  await deleteFactors(tx, { userId })
   await lowerSessions(tx, userId, now)
 }
 
@@ -165,12 +158,4 @@ export async function endLastFactor(tx: Database, { userId, now }: { userId: Use
 export async function removeAllFactors(tx: Database, user: { userId: UserId; now: Date }): Promise<void> {
   await endLastFactor(tx, user)
   await clearFactorThrottle(tx, user.userId)
-}
-
-/** Enrolled factors of a user: its authenticator app, confirmed or not, and the count of its factors. */
-export function describeFactors(
-  db: Database,
-  userId: UserId,
-): Promise<{ factor: TotpFactor | undefined; count: FactorCount }> {
-  return findFactors(db, userId)
 }

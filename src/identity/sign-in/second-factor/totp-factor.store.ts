@@ -1,14 +1,11 @@
 import type { Id, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 
 export type TotpFactorId = Id<'totp factor'>
 
-/**
- * An authenticator app. `confirmedAt` is null while it was enrolled and no code was sent yet; `lastStep` is the time step of the
- * last accepted code.
- */
+/** An authenticator app; `confirmedAt` is null until its first code, `lastStep` the time step of the last one. */
 const totp = defineRecord('totp_factor', [
   'document_id',
   'secret_encrypted',
@@ -22,10 +19,13 @@ export type TotpFactor = RecordOf<typeof totp>
 /** The members of a factor `t`, to join to another statement. */
 export const OF_TOTP = totp.members('t')
 
-const enrol = statement<
+/** Enrols a secret, in place of an unconfirmed one; undefined beside a confirmed one. Returns the address too. */
+export const enrolTotp = rowStatement<
   TotpFactor & { email: string },
-  { id: TotpFactorId; userId: UserId; secretEncrypted: string; now: Date }
->(`
+  { id: TotpFactorId; userId: UserId; secretEncrypted: string; now: Date },
+  { factor: TotpFactor; email: string }
+>(
+  `
   with enrolled as (
   insert into totp_factor (document_id, "user", secret_encrypted, created_at, updated_at)
   values ($id, $userId, $secretEncrypted, $now, $now)
@@ -34,79 +34,35 @@ const enrol = statement<
       created_at = excluded.created_at, updated_at = excluded.updated_at
     where totp_factor.confirmed_at is null
   returning ${totp.select()}, "user")
-  select ${totp.members('e')}, u.email from enrolled e join "user" u on u.document_id = e."user"`)
-
-/**
- * Enrols a secret; replaces one that was not confirmed. Returns it with the address of the user; undefined when the user
- * has a confirmed one.
- */
-export async function enrolTotp(
-  db: Database,
-  row: { id: TotpFactorId; userId: UserId; secretEncrypted: string; now: Date },
-): Promise<{ factor: TotpFactor; email: string } | undefined> {
-  const [enrolled] = await enrol(db, row)
-  if (!enrolled) return undefined
-  const { email, ...factor } = enrolled
-  return { factor, email }
-}
-
-const select = statement<TotpFactor, { userId: UserId }>(
-  `select ${totp.members()} from totp_factor where "user" = $userId`,
+  select ${totp.members('e')}, u.email from enrolled e join "user" u on u.document_id = e."user"`,
+  ({ email, ...factor }) => ({ factor, email }),
 )
 
 /** The factor of a user, confirmed or not. */
-export async function findTotp(db: Database, userId: UserId): Promise<TotpFactor | undefined> {
-  const [row] = await select(db, { userId })
-  return row
-}
+export const findTotp = rowStatement<TotpFactor, { userId: UserId }>(
+  `select ${totp.members()} from totp_factor where "user" = $userId`,
+)
 
-const take = changeStatement<{ id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
+/** Spends the code of a time step; with `confirms` the first one. 0 when this or a later step was used already. */
+export const takeTotpStep = changeStatement<{ id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
   update totp_factor
   set last_step = $step, last_used_at = $now, updated_at = $now,
     confirmed_at = case when $confirms then $now else confirmed_at end
   where document_id = $id and (last_step is null or last_step < $step) and (confirmed_at is null) = $confirms`)
 
-/**
- * Spends the code of a time step; with `confirms` the first one, which confirms the factor. False when a code of this
- * or a later step was used already: of two concurrent uses one succeeds.
- */
-export async function takeTotpStep(
-  db: Database,
-  use: { id: TotpFactorId; step: number; confirms: boolean; now: Date },
-): Promise<boolean> {
-  return (await take(db, use)) > 0
-}
-
-const remove = statement<{ id: TotpFactorId; hasPasskey: boolean }, { userId: UserId }>(`
+/** Removes the factor of a locked user, and returns whether it has a passkey. Undefined without such a factor. */
+export const deleteTotp = rowStatement<{ id: TotpFactorId; hasPasskey: boolean }, { userId: UserId }>(`
   delete from totp_factor where "user" = $userId
   returning document_id as id, exists (select from passkey p where p."user" = $userId) as "hasPasskey"`)
 
-/** Removes the factor of a locked user, and returns whether it has a passkey. Undefined without such a factor. */
-export async function deleteTotp(
-  db: Database,
-  userId: UserId,
-): Promise<{ id: TotpFactorId; hasPasskey: boolean } | undefined> {
-  const [row] = await remove(db, { userId })
-  return row
-}
-
-const selectStale = statement<
+/** Factors after `after` whose secret is encrypted under an older key, locked until the transaction ends. */
+export const listStaleTotps = statement<
   { id: TotpFactorId; secretEncrypted: string },
   { prefix: string; after: string | null; limit: number }
 >(`
   select document_id as id, secret_encrypted as "secretEncrypted" from totp_factor
   where not starts_with(secret_encrypted, $prefix) and ($after::uuid is null or document_id > $after)
   order by document_id limit $limit for update skip locked`)
-
-/**
- * Up to `limit` factors after `after` whose secret is encrypted under an older key, locked until the transaction ends.
- */
-export async function listStaleTotps(
-  db: Database,
-  { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
-): Promise<{ id: TotpFactorId; secretEncrypted: string }[]> {
-  return selectStale(db, { prefix, after, limit })
-}
 
 const replace = statement<never, { id: string; secretEncrypted: string }>(
   'update totp_factor set secret_encrypted = $secretEncrypted where document_id = $id',

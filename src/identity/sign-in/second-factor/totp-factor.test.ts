@@ -37,7 +37,7 @@ describe('enrolment', () => {
     const read = await app.call('GET', '/api/v3/auth/factor', { token })
     expect(read.body.data).toMatchObject({ totp: { is_confirmed: false }, recovery_codes: 0 })
     expect(JSON.stringify(read.body)).not.toContain(secret)
-    const factor = await findTotp(app.db, user.id)
+    const factor = await findTotp(app.db, { userId: user.id })
     expect(factor?.secretEncrypted).not.toContain(decodeBase32(secret).toString('base64url'))
   })
 
@@ -47,18 +47,21 @@ describe('enrolment', () => {
     app.clock.advance(1000)
     const second = decodeBase32((await enrol(token)).body.data.secret)
     expect(await confirm(token, codeOf(app, first))).toMatchObject(wrongCode)
-    expect(await findTotp(app.db, user.id)).toMatchObject({ createdAt: new Date(app.clock.now()), confirmedAt: null })
+    expect(await findTotp(app.db, { userId: user.id })).toMatchObject({
+      createdAt: new Date(app.clock.now()),
+      confirmedAt: null,
+    })
     expect((await confirm(token, codeOf(app, second))).status).toBe(200)
   })
 
   test('is confirmed by its first code, and a later code is a use of it', async () => {
     const address = '10.40.0.2'
     const { token, user, secret } = await enrolUser(app, `using-${count}`, { password: PASSWORD, address })
-    const confirmed = (await findTotp(app.db, user.id))!
+    const confirmed = (await findTotp(app.db, { userId: user.id }))!
     const body = { code: codeOf(app, secret) }
     const used = await app.call('POST', '/api/v3/auth/session/step-up', { token, address, body })
     expect(used.status).toBe(200)
-    const { lastStep, ...rest } = (await findTotp(app.db, user.id))!
+    const { lastStep, ...rest } = (await findTotp(app.db, { userId: user.id }))!
     expect(lastStep).toBe(confirmed.lastStep! + 1)
     expect(rest).toMatchObject({ confirmedAt: confirmed.confirmedAt, lastUsedAt: new Date(app.clock.now()) })
   })
@@ -110,7 +113,7 @@ test('a secret under an older key is sealed anew once, and stays the same', asyn
   const keyring = buildKeyring(['the next secret that seals in tests, 32 bytes', KEY], systemRandom)
   expect(await reencryptSecrets({ keyring }, app.db, TOTP_SECRETS)).toBeGreaterThan(0)
   expect(await reencryptSecrets({ keyring }, app.db, TOTP_SECRETS)).toBe(0)
-  const factor = (await findTotp(app.db, user.user.id))!
+  const factor = (await findTotp(app.db, { userId: user.user.id }))!
   expect(factor.secretEncrypted.startsWith(keyring.currentPrefix)).toBe(true)
   expect(openTotpSecret({ keyring }, factor)).toEqual(user.secret)
   expect(openTotpSecret({ keyring: buildKeyring([KEY], systemRandom) }, factor)).toBeUndefined()

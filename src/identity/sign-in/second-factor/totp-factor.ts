@@ -32,10 +32,7 @@ export interface EnrolledTotp {
   otpauthUrl: string
 }
 
-/**
- * Enrols an authenticator app. It becomes a factor with `confirmTotp`; enrolling again replaces an unconfirmed one.
- * Throws 409 when the user has a confirmed one.
- */
+/** Enrols an authenticator app, in place of an unconfirmed one. Throws 409 beside a confirmed one. */
 export async function enrolAuthenticator(
   deps: FactorDeps,
   tx: Database,
@@ -52,7 +49,7 @@ export async function enrolAuthenticator(
 
 /** The app of a user that waits for its first code, with its key; undefined when there is none. */
 export async function findEnrolled(deps: FactorDeps, db: Database, userId: UserId): Promise<EnrolledTotp | undefined> {
-  const factor = await findTotp(db, userId)
+  const factor = await findTotp(db, { userId })
   const secret = factor?.confirmedAt === null ? openTotpSecret(deps, factor) : undefined
   if (!factor || !secret) return undefined
   const { email } = await loadUser(db, userId)
@@ -76,17 +73,14 @@ export function buildWrongCode(reason: string): Problem {
   return new Problem('validation_failed', detail, { errors, reason })
 }
 
-/**
- * Confirms an enrolled app by its first code, in the caller's transaction. Throws 404 when none is enrolled, 409 when it is
- * confirmed already.
- */
+/** Confirms an enrolled app by its first code. Throws 404 when none is enrolled, 409 when it is confirmed already. */
 export async function confirmAuthenticator(
   deps: FactorDeps,
   tx: Database,
   { userId, code, now }: { userId: UserId; code: string; now: Date },
 ): Promise<ConfirmedTotp | { problem: Problem }> {
   await lockUser(tx, { userId })
-  const factor = await findTotp(tx, userId)
+  const factor = await findTotp(tx, { userId })
   if (!factor) throw notFound('authenticator app')
   if (factor.confirmedAt !== null) throw new Problem('conflict', 'The authenticator app is confirmed already.')
   const reason = await takeCodeOf(deps, tx, { factor, code: code.replace(/\s/g, ''), confirms: true, now })
@@ -96,8 +90,8 @@ export async function confirmAuthenticator(
 
 /** Removes the authenticator app of a user, confirmed or not. Throws 404 when it has none. */
 export async function removeAuthenticator(tx: Database, user: { userId: UserId; now: Date }): Promise<TotpFactorId> {
-  await lockUser(tx, { userId: user.userId })
-  const removed = await deleteTotp(tx, user.userId)
+  await lockUser(tx, user)
+  const removed = await deleteTotp(tx, user)
   if (!removed) throw notFound('authenticator app')
   if (!removed.hasPasskey) await endLastFactor(tx, user)
   return removed.id

@@ -3,7 +3,6 @@ import { HOTP, Secret, TOTP } from 'otpauth'
 
 /** One-time codes by time (RFC 6238): HMAC-SHA1, 6 digits, 30 s. Other parameters are ignored by common apps. */
 
-/** The length of a time step. */
 const STEP_MS = 30_000
 
 const DIGITS = 6

@@ -30,10 +30,7 @@ export async function chargeStepUp(db: Database, { caller, proof, address, now }
   return proof.kind === 'code' ? chargeFactorAttempt(db, { userId: caller.userId, address, now }) : undefined
 }
 
-/**
- * Proves a second factor again in the caller's session and transaction (docs/contract/second-factor.md#step-up). The caller
- * commits a refusal. Throws 401 for a session that was revoked in the meantime.
- */
+/** Proves a second factor again (docs/contract/second-factor.md#step-up). The caller commits a refusal. Throws 401. */
 export async function stepUp(
   deps: FactorDeps,
   tx: Database,

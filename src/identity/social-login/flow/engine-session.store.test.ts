@@ -28,10 +28,10 @@ test('the token of a session is found until it expires or is deleted, and that o
     [other, 'of other'],
   ] as [SessionId, string][])
     await write((tx) => insertEngineSession(tx, { sessionId, userId, token, expiresAt: madeAfter(10) }))
-  const find = (id: SessionId, now = MADE_AT) => findSealedEngineToken(db, id, now)
+  const find = (id: SessionId, now = MADE_AT) => findSealedEngineToken(db, { sessionId: id, now })
   expect([await find(one), await find(other)]).toEqual(['of one', 'of other'])
   expect([await find(one, madeAfter(9)), await find(one, madeAfter(10))]).toEqual(['of one', undefined])
-  await write((tx) => deleteEngineSession(tx, one))
+  await write((tx) => deleteEngineSession(tx, { sessionId: one }))
   expect([await find(one), await find(other)]).toEqual([undefined, 'of other'])
 })
 
@@ -45,7 +45,7 @@ test('the token of a session is kept sealed for it, and opens for no other', asy
   await inTransaction(db, (tx) => keepEngineToken(deps, tx, { sessionId, userId, token: 'a token', now: MADE_AT }))
   expect(await findEngineToken(deps, db, { sessionId, now: MADE_AT })).toBe('a token')
   expect(await findEngineToken(deps, db, { sessionId: other, now: MADE_AT })).toBeUndefined()
-  expect(await findSealedEngineToken(db, sessionId, MADE_AT)).not.toContain('a token')
+  expect(await findSealedEngineToken(db, { sessionId, now: MADE_AT })).not.toContain('a token')
   await database.pool.query('update engine_session set session = $1', [other])
   await expect(findEngineToken(deps, db, { sessionId: other, now: MADE_AT })).rejects.toThrow()
 })
@@ -78,7 +78,7 @@ test('a code is taken once, for its purpose alone, and its identity is found by 
     await keep({ ...link, userId: other }),
   ]
   const found = (hash: Buffer, ms: number, of = userId) =>
-    findLinkIdentity(db, hash, { userId: of, now: madeAfter(ms) })
+    findLinkIdentity(db, { codeHash: hash, userId: of, now: madeAfter(ms) })
   expect([await found(second, 9), await found(foreign, 9, other)]).toEqual([identity, identity])
   expect([await found(second, 10), await found(foreign, 9), await found(first, 9)]).toEqual(Array(3).fill(undefined))
 

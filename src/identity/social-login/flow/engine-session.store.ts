@@ -1,7 +1,6 @@
 import type { SessionId, UserId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
-import type { Database } from '../../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../../postgres/statement/statement.ts'
 
 /** Inserts the encrypted token of a session that the same transaction opens, with its last statement. */
 export const insertEngineSession = closingStatement<{
@@ -13,27 +12,16 @@ export const insertEngineSession = closingStatement<{
   new_engine_session as (
     insert into engine_session (session, "user", token, expires_at) values ($sessionId, $userId, $token, $expiresAt))`)
 
-const select = statement<{ token: string }, { sessionId: SessionId; now: Date }>(
-  'select token from engine_session where session = $sessionId and expires_at > $now',
-)
-
 /** The encrypted token of a session, until it expires. */
-export async function findSealedEngineToken(
-  db: Database,
-  sessionId: SessionId,
-  now: Date,
-): Promise<string | undefined> {
-  return (await select(db, { sessionId, now }))[0]?.token
-}
-
-const remove = closingStatement<{ sessionId: SessionId }>(
-  'ended_engine_session as (delete from engine_session where session = $sessionId)',
+export const findSealedEngineToken = rowStatement<{ token: string }, { sessionId: SessionId; now: Date }, string>(
+  'select token from engine_session where session = $sessionId and expires_at > $now',
+  ({ token }) => token,
 )
 
 /** Deletes the token of a session, with the last statement of the transaction. */
-export function deleteEngineSession(db: Database, sessionId: SessionId): Promise<void> {
-  return remove(db, { sessionId })
-}
+export const deleteEngineSession = closingStatement<{ sessionId: SessionId }>(
+  'ended_engine_session as (delete from engine_session where session = $sessionId)',
+)
 
 /** Deletes tokens that expired before `before`, at most `limit`. Returns their number. */
 export const deleteExpiredEngineSessions = deletionOfOld('engine_session', { key: 'session', time: 'expires_at' })

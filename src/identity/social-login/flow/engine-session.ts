@@ -1,8 +1,10 @@
 import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Keyring } from '../../../base/keyring.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { deleteEngineSession, findSealedEngineToken, insertEngineSession } from './engine-session.store.ts'
+import { findSealedEngineToken, insertEngineSession } from './engine-session.store.ts'
 import type { LoginFlow } from './login-flow.store.ts'
+
+export { deleteEngineSession } from './engine-session.store.ts'
 
 /** The page on which a user decides about an app of a managed engine. */
 export const ENGINE_DECISION_PATH = '/auth/oauth/engine'
@@ -12,10 +14,7 @@ const KEPT_MS = 600_000
 
 const contextOf = (sessionId: SessionId) => `engine-session:${sessionId}`
 
-/**
- * Whether a sign-in leads to a decision about an app, for which the engine requires the user's own token
- * (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Only in the browser that started it. Pure.
- */
+/** Whether a sign-in needs the engine's token (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Pure. */
 export function leadsToDecision(
   { redirectUrl, linkTo, isBound }: Pick<LoginFlow, 'redirectUrl' | 'linkTo' | 'isBound'>,
   baseUrl: string,
@@ -41,11 +40,6 @@ export async function findEngineToken(
   db: Database,
   { sessionId, now }: { sessionId: SessionId; now: Date },
 ): Promise<string | undefined> {
-  const sealed = await findSealedEngineToken(db, sessionId, now)
+  const sealed = await findSealedEngineToken(db, { sessionId, now })
   return sealed === undefined ? undefined : keyring.open(sealed, contextOf(sessionId))
-}
-
-/** Deletes the token of a session, with the last statement of the transaction. */
-export function forgetEngineToken(db: Database, sessionId: SessionId): Promise<void> {
-  return deleteEngineSession(db, sessionId)
 }

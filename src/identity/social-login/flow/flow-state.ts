@@ -5,13 +5,11 @@ import type { Random } from '../../../base/random.ts'
 /** Lifetime of a flow (docs/contract/social-login.md#flow-protection). */
 export const FLOW_LIFETIME_MS = 600_000
 
-/** Random bytes of a state. */
 const STATE_BYTES = 32
 
 /** `<random>.<expiry in seconds, base 36>.<signature>`, in base64url. */
 const STATE_PATTERN = /^([A-Za-z0-9_-]{43})\.([0-9a-z]{1,8})\.([A-Za-z0-9_-]{43})$/
 
-/** Purpose of the keys that sign states. */
 const KEY_PURPOSE = 'login state v1'
 
 /** A state for the browser, and the hash that the database keeps. */
@@ -36,10 +34,7 @@ export function issueState(
   return { state, hash: hashSecret(state), expiresAt }
 }
 
-/**
- * The hash of a genuine state, or the reason of a refusal. The signature covers the provider: a state is valid at its
- * callback only.
- */
+/** The hash of a genuine state of this provider, or the reason of a refusal. */
 export function readState(
   keyring: Pick<Keyring, 'deriveKeys'>,
   text: string | undefined,

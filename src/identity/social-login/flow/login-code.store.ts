@@ -2,7 +2,7 @@ import type { ConnectionId, UserId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
-import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, isAfter, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
 
 /** A row of `login_code`. */
@@ -59,10 +59,7 @@ const take = statement<RecordOf<typeof stored>, { codeHash: Buffer; purpose: 'si
   delete from login_code where code_hash = $codeHash and purpose = $purpose
   returning ${stored.members()}`)
 
-/**
- * Deletes and returns a code of this purpose, valid or expired: it can be used once, with any result. Undefined for
- * an unknown one. The caller commits.
- */
+/** Deletes and returns a code of this purpose, valid or expired: it works once. The caller commits. */
 export async function takeLoginCode(
   db: Database,
   codeHash: Buffer,
@@ -75,18 +72,17 @@ export async function takeLoginCode(
   return { purpose: 'sign-in', userId, codeChallenge: codeChallenge ?? '', isNewUser, connection, createdAt, expiresAt }
 }
 
-const findLink = statement<{ identity: ProviderIdentity }, { codeHash: Buffer; userId: UserId; now: Date }>(`
-  select identity from login_code
-  where code_hash = $codeHash and purpose = 'link' and "user" = $userId and ${isAfter('expires_at', '$now')}`)
-
 /** The identity of a valid code with which this user connects a provider; undefined for any other code. */
-export async function findLinkIdentity(
-  db: Database,
-  codeHash: Buffer,
-  { userId, now }: { userId: UserId; now: Date },
-): Promise<ProviderIdentity | undefined> {
-  return (await findLink(db, { codeHash, userId, now }))[0]?.identity
-}
+export const findLinkIdentity = rowStatement<
+  { identity: ProviderIdentity },
+  { codeHash: Buffer; userId: UserId; now: Date },
+  ProviderIdentity
+>(
+  `
+  select identity from login_code
+  where code_hash = $codeHash and purpose = 'link' and "user" = $userId and ${isAfter('expires_at', '$now')}`,
+  (row) => row.identity,
+)
 
 /** Deletes codes that expired before `before`, at most `limit`. Returns their number. */
 export const deleteExpiredLoginCodes = deletionOfOld('login_code', { key: 'code_hash', time: 'expires_at' })

@@ -21,7 +21,7 @@ async function begin(db: Database): Promise<Buffer> {
     codeChallenge: null,
   }
   const flow = { ...rest, stateHash, provider: 'google', isBound: true, secret: 'sealed', expiresAt: EXPIRES_AT }
-  await insertFlow(db, flow, NOW)
+  await insertFlow(db, { ...flow, now: NOW })
   return stateHash
 }
 
@@ -52,7 +52,7 @@ test('the first name that a provider posts is kept, in its flow alone, and none 
   const [one, two, done] = [await begin(db), await begin(db), await begin(db)]
   await consume(db, done)
   const post = (stateHash: Buffer, name: string, provider = 'google') =>
-    keepPostedName(db, { stateHash, provider }, name)
+    keepPostedName(db, { stateHash, provider, name })
   await post(one, 'Of another provider', 'github')
   for (const name of ['Ada', 'Somebody else']) await post(one, name)
   await post(done, 'Late')
@@ -66,8 +66,8 @@ test('the first answer that a provider posts is kept, while its flow is open', a
   const { db } = database
   const [one, two, done] = [await begin(db), await begin(db), await begin(db)]
   await consume(db, done)
-  const post = (stateHash: Buffer, answer: string, change: object = {}) =>
-    keepPostedAnswer(db, { stateHash, provider: 'google', answer, now: NOW, ...change })
+  const post = async (stateHash: Buffer, answer: string, change: object = {}) =>
+    (await keepPostedAnswer(db, { stateHash, provider: 'google', answer, now: NOW, ...change })) !== undefined
   expect(await post(one, 'of another provider', { provider: 'github' })).toBe(false)
   expect(await post(one, 'late', { now: EXPIRES_AT })).toBe(false)
   expect(await post(one, 'first', { now: new Date(EXPIRES_AT.getTime() - 1) })).toBe(true)

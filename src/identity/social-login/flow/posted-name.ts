@@ -1,10 +1,6 @@
-/** Longest posted name, in characters. */
 const NAME_LIMIT = 200
 
-/**
- * Reads the name that Apple posts beside its answer, as JSON: `{ "name": { "firstName", "lastName" } }`. It is not
- * signed, so it is used as a name only; the address beside it is ignored. Null when there is none. Never throws.
- */
+/** The name that Apple posts as JSON, unsigned: nothing else of it is read. Null without one. Never throws. */
 export function readPostedName(text: string | undefined): string | null {
   if (text === undefined) return null
   try {

@@ -2,8 +2,8 @@ import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { EngineProvider, ProviderIdentity } from '../../engine/engine.ts'
 import { renderFormToken } from '../../pages/frame/form.ts'
-import { renderNavigation } from '../../pages/frame/navigation.ts'
-import type { PageParts } from '../../pages/frame/page.ts'
+import { buildSections, type Reader } from '../../pages/frame/layout.ts'
+import type { PageBody } from '../../pages/frame/page.ts'
 import type { PageDeps } from '../../pages/frame/page-route.ts'
 import { nameProvider, renderProviderIcon, titleProvider } from '../provider/provider-button.ts'
 import type { IdentityRecord } from '../user/identity.store.ts'
@@ -14,13 +14,11 @@ export const CONNECTIONS = '/auth/connections'
 type Deps = Pick<PageDeps, 'browserKeys'>
 
 /** Contents of the page of connected providers. */
-export interface ConnectionsView {
+export interface ConnectionsView extends Reader {
   identities: readonly IdentityRecord[]
   providers: readonly EngineProvider[]
   /** Whether the identity is the only sign-in method, and so cannot be removed. */
   isLastWay: boolean
-  browserId: string
-  texts: Texts
   /** Result of a provider: the code, valid once within a minute, and the user that it connects. */
   asked: { linkCode: string; identity: ProviderIdentity } | undefined
   notice: string | undefined
@@ -28,17 +26,12 @@ export interface ConnectionsView {
 }
 
 /** Builds the page of the connected providers: a question first, when a provider has just sent the user back. */
-export function buildConnectionsPage(deps: Deps, view: ConnectionsView): Omit<PageParts, 'brand'> {
-  const { identities, providers, browserId, texts, asked, notice, problem } = view
+export function buildConnectionsPage(deps: Deps, view: ConnectionsView): PageBody {
+  const { identities, providers, browserId, texts, asked, problem } = view
   // The provider of the question is not offered again.
   const taken = [...identities, ...(asked ? [asked.identity] : [])].map(({ provider }) => provider)
   const others = providers.filter(({ name }) => !taken.includes(name))
-  const content = html`<div class="lead">
-<h1>${texts.say('connections.title')}</h1>
-<p class="quiet">${texts.say('connections.text')}</p>
-</div>
-${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
-${problem !== undefined && html`<p class="notice bad" role="alert">${problem}</p>`}
+  const content = html`${problem !== undefined && html`<p class="notice bad" role="alert">${problem}</p>`}
 ${asked && renderQuestion(deps, { ...asked, browserId, texts, label: nameProvider(texts, findProvider(providers, asked.identity.provider)) })}
 <section class="panel" aria-label="${texts.say('connections.title')}">
 ${identities.length === 0 && html`<p class="quiet">${texts.say('connections.none')}</p>`}
@@ -48,20 +41,17 @@ ${
 }
 </section>
 ${others.length > 0 && renderOthers(texts, others)}`
-  const navigation = renderNavigation(deps, { path: CONNECTIONS, browserId, texts })
-  return { texts, title: texts.say('connections.title'), layout: 'wide', navigation, content }
+  const lead = { title: texts.say('connections.title'), text: texts.say('connections.text') }
+  return buildSections(deps, view, { path: CONNECTIONS, ...lead, content })
 }
 
 const findProvider = (providers: readonly EngineProvider[], provider: string) =>
   providers.find(({ name }) => name === provider) ?? { name: provider, label: provider }
 
-/**
- * A stranger's link may have started the flow, in a browser signed in at the provider as the stranger: only a click
- * connects, and the question names the account.
- */
+/** A stranger's link may have started the flow: only a click connects, and the question names the account. */
 function renderQuestion(
   deps: Deps,
-  view: { browserId: string; texts: Texts; linkCode: string; identity: ProviderIdentity; label: string },
+  view: Reader & { linkCode: string; identity: ProviderIdentity; label: string },
 ): Html {
   const { browserId, texts, linkCode, identity, label: provider } = view
   const account = identity.email ?? identity.name

@@ -1,10 +1,11 @@
-import type { IdMaker } from '../../../base/id.ts'
+import { type IdMaker, isUuid } from '../../../base/id.ts'
 import type { TextKey } from '../../../base/language/texts.ts'
 import { notFound, Problem } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
 import { findNotice } from '../../pages/frame/notice.ts'
 import { buildPage } from '../../pages/frame/page.ts'
 import { type PageDeps, showProblem } from '../../pages/frame/page-route.ts'
+import { redirectTo } from '../../pages/frame/page-url.ts'
 import { defineUserPage } from '../../pages/frame/user-page.ts'
 import { beginFlow, type FlowDeps, keepFlow } from '../social-login.ts'
 import { buildConnectionsPage, CONNECTIONS } from './connection-page.ts'
@@ -27,16 +28,12 @@ const NOT_CONNECTED =
 
 const RETURN = `${CONNECTIONS}?notice=confirmed`
 
-const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** The providers of a user (docs/contract/pages.md#connected-services). */
 export const connectionRoutes: Routes<ConnectionPageDeps> = [
   defineUserPage(
     {
-      method: 'GET',
       path: CONNECTIONS,
       resource: 'connections-page',
-      action: 'show',
       summary: 'The providers of the user',
       query: ['notice', 'link_code', 'error'],
     },
@@ -58,7 +55,6 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
   ),
   defineUserPage(
     {
-      method: 'GET',
       path: `${CONNECTIONS}/begin`,
       resource: 'identity',
       action: 'link',
@@ -91,10 +87,8 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       path: CONNECTIONS,
       resource: 'identity',
       action: 'create',
-      event: 'shared',
       fresh: 'factor',
       returnTo: RETURN,
-      strictRateLimit: true,
       summary: 'Connect a provider with the form',
       fields: { code: 200 },
     },
@@ -107,9 +101,7 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       }
       const { identity } = result
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${CONNECTIONS}?notice=connected`,
+        ...redirectTo(`${CONNECTIONS}?notice=connected`),
         changed: [{ id: identity.id, account: null }],
         audit: { provider: identity.provider },
       }
@@ -121,18 +113,15 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       path: `${CONNECTIONS}/disconnect`,
       resource: 'identity',
       action: 'delete',
-      event: 'shared',
       returnTo: CONNECTIONS,
       summary: 'Disconnect a provider with the form',
       fields: { id: 36 },
     },
     async (deps: ConnectionPageDeps, { db, user, visitor, form, requestId }) => {
-      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
+      if (!isUuid(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
       const identity = await unlinkIdentity(deps, db, { id: form.id, caller: user.caller })
       return {
-        kind: 'redirect',
-        status: 303,
-        location: `${CONNECTIONS}?notice=disconnected`,
+        ...redirectTo(`${CONNECTIONS}?notice=disconnected`),
         changed: [{ id: identity.id, account: null }],
         audit: { provider: identity.provider },
       }

@@ -2,7 +2,7 @@ import { rowFields } from '../../../http/listing/listing.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { defineList } from '../../../http/route/row-route.ts'
+import { defineRow } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
 import type { SocialLoginDeps } from '../social-login.routes.ts'
@@ -24,20 +24,20 @@ const IDENTITY_FIELDS = rowFields({
 
 const OF_IDENTITY = { resource: 'identity', accountScope: 'none', access: 'caller', data: IdentityRow } as const
 
+const identity = defineRow(
+  { ...OF_IDENTITY, path: '/api/v3/identity/identity/{id}', params: IdParams },
+  {
+    noun: 'Identity',
+    load: ({ db, params, caller }) => loadOwnIdentity(db, params.id, caller),
+    toRow: toIdentityRow,
+  },
+)
+
 /** The providers that a user has connected (docs/contract/social-login.md#connecting-providers). */
 export const identityRoutes: Routes<SocialLoginDeps> = [
-  defineList(
-    {
-      ...OF_IDENTITY,
-      path: '/api/v3/identity/identity',
-      summary: 'List the own identities at sign-in providers',
-      list: IDENTITY_FIELDS,
-    },
-    {
-      rows: ({ db, caller }) => buildWholeList(selectIdentities(db, caller.userId)),
-      toRow: toIdentityRow,
-      message: 'Identities.',
-    },
+  identity.list(
+    { summary: 'List the own identities at sign-in providers', list: IDENTITY_FIELDS },
+    { rows: ({ db, caller }) => buildWholeList(selectIdentities(db, caller.userId)), message: 'Identities.' },
   ),
   defineRoute(
     {
@@ -62,14 +62,8 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       },
       prepare: async (deps, { db, params, body, caller, now }) => {
         checkHasSession(caller)
-        const flow = {
-          provider: params.provider,
-          redirectUrl: body.redirect_url,
-          codeChallenge: null,
-          browser: null,
-          now,
-        }
-        return beginFlow(deps, db, { ...flow, linkTo: caller.userId })
+        const flow = { provider: params.provider, redirectUrl: body.redirect_url, codeChallenge: null, browser: null }
+        return beginFlow(deps, db, { ...flow, linkTo: caller.userId, now })
       },
       handle: async (_deps, { db, params, prepared, now }) => {
         await keepFlow(db, prepared, now)
@@ -103,63 +97,27 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
         const detail = 'The provider was not connected. Start again, with an identity that no other user has connected.'
         return { kind: 'refusal', problem: new Problem('identity_not_linked', detail, { reason: result.reason }) }
       }
-      const { identity } = result
+      const { id, provider } = result.identity
       return {
-        data: toIdentityRow(identity),
+        data: toIdentityRow(result.identity),
         message: 'Provider connected.',
-        changed: [{ id: identity.id, account: null }],
-        location: `/api/v3/identity/identity/${identity.id}`,
-        audit: { provider: identity.provider },
+        changed: [{ id, account: null }],
+        location: `/api/v3/identity/identity/${id}`,
+        audit: { provider },
       }
     },
   ),
-  defineRoute(
+  identity.read({ summary: 'Read one of the own identities' }),
+  identity.delete(
     {
-      ...OF_IDENTITY,
-      method: 'GET',
-      path: '/api/v3/identity/identity/{id}',
-      action: 'find-one',
-      summary: 'Read one of the own identities',
-      params: IdParams,
-    },
-    {
-      row: {
-        find: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
-        neededBy: 'handle',
-      },
-      handle: async (_deps, { target }) => ({
-        data: toIdentityRow(target),
-        message: 'Identity.',
-        changed: [{ id: target.id, account: null }],
-      }),
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_IDENTITY,
-      method: 'DELETE',
-      path: '/api/v3/identity/identity/{id}',
-      action: 'delete',
       summary: 'Disconnect a provider',
       description: 'Never the last way to sign in: a password, a passkey or another enabled provider has to remain.',
-      params: IdParams,
       problems: ['conflict', 'permission_denied'],
     },
-    {
-      row: {
-        find: (_deps: SocialLoginDeps, { db, params, caller }) => loadOwnIdentity(db, params.id, caller),
-        neededBy: 'validation',
-      },
-      handle: async (deps, { db, params, caller }) => {
-        checkHasSession(caller)
-        const identity = await unlinkIdentity(deps, db, { id: params.id, caller })
-        return {
-          data: toIdentityRow(identity),
-          message: 'Provider disconnected.',
-          changed: [{ id: identity.id, account: null }],
-          audit: { provider: identity.provider },
-        }
-      },
+    async (deps: SocialLoginDeps, { db, params, caller }) => {
+      checkHasSession(caller)
+      const row = await unlinkIdentity(deps, db, { id: params.id, caller })
+      return { row, message: 'Provider disconnected.', audit: { provider: row.provider } }
     },
   ),
 ]

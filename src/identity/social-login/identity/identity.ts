@@ -29,14 +29,13 @@ export function checkHasSession(caller: Caller): void {
   )
 }
 
-/** The identities of a user, the oldest first. */
 async function listOwnIdentities(db: Database, userId: UserId): Promise<IdentityRecord[]> {
   return selectIdentities(db, userId).orderBy('i.created_at').execute()
 }
 
 /** An identity of the caller. Throws 404. */
 export async function loadOwnIdentity(db: Database, id: string, caller: Caller): Promise<IdentityRecord> {
-  const identity = await findOwnIdentity(db, id, caller.userId)
+  const identity = await findOwnIdentity(db, { id, userId: caller.userId })
   if (!identity) throw notFound('identity')
   return identity
 }
@@ -46,7 +45,7 @@ export function peekLink(
   db: Database,
   { code, userId, now }: { code: string; userId: UserId; now: Date },
 ): Promise<ProviderIdentity | undefined> {
-  return findLinkIdentity(db, hashSecret(code), { userId, now })
+  return findLinkIdentity(db, { codeHash: hashSecret(code), userId, now })
 }
 
 /** Reason of a refused connection, for the log and the audit log. */
@@ -84,9 +83,7 @@ async function saveLink(
   return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
 }
 
-/**
- * The identities of a user for its own page, the oldest first, and whether the enabled one is the only sign-in method.
- */
+/** The identities of a user, the oldest first, and whether the enabled one is the only sign-in method. */
 export async function describeConnections(
   { engine }: { engine: Engine },
   db: Database,
@@ -110,10 +107,7 @@ function hasOtherWayIn(
   return identities.some((identity) => identity !== without && enabled.includes(identity.provider))
 }
 
-/**
- * Disconnects an identity of the caller. Throws 404, and 409 for the last sign-in method: a password, a passkey or an
- * identity at a provider that is enabled must remain.
- */
+/** Disconnects an identity of the caller. Throws 404, and 409 for the last sign-in method. */
 export async function unlinkIdentity(
   { engine }: { engine: Engine },
   tx: Database,
@@ -122,7 +116,7 @@ export async function unlinkIdentity(
   const ways = await lockWaysOf(tx, caller.userId, id)
   const last = 'This is your last way to sign in. Set a password or connect another provider first.'
   const identity = chooseUnlinked(engine, ways, { id, last })
-  await deleteIdentity(tx, identity.id)
+  await deleteIdentity(tx, identity)
   return identity
 }
 
@@ -131,15 +125,12 @@ export async function loadIdentityOfUser(
   db: Database,
   { id, user }: { id: string; user: string },
 ): Promise<IdentityRecord> {
-  const identity = await findOwnIdentity(db, id, user as UserId)
+  const identity = await findOwnIdentity(db, { id, userId: user as UserId })
   if (!identity) throw notFound('identity')
   return identity
 }
 
-/**
- * Disconnects an identity of a user on behalf of an operator, who must hold all permissions of the user. Throws 404,
- * 403, and 409 for the last sign-in method of the user.
- */
+/** Disconnects an identity for an operator, who must hold all of its user. Throws 404, 403, 409 for the last way in. */
 export async function unlinkIdentityOfUser(
   { engine }: { engine: Engine },
   tx: Database,
@@ -150,7 +141,7 @@ export async function unlinkIdentityOfUser(
   if (caller.userId !== user) checkMayManageUser(caller, found.holdings)
   const last = 'This is the last way of the user to sign in. A password or another provider must be there first.'
   const identity = chooseUnlinked(engine, found.ways, { id, last })
-  await deleteIdentity(tx, identity.id)
+  await deleteIdentity(tx, identity)
   return identity
 }
 

@@ -6,7 +6,6 @@ import type { Engine } from '../../engine/engine.ts'
 import type { RedirectRules } from '../../sign-in/outcome/redirect-url.ts'
 import { buildProviderOverview, type ProviderOverview } from './provider-overview.ts'
 
-/** The window of the counts, ms. */
 const WINDOW_MS = 24 * 60 * 60_000
 
 const ProviderSchema = namedObject('SignInProvider', {

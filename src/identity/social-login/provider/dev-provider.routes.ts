@@ -53,14 +53,7 @@ function renderUsers(texts: Texts, request: DevRequest): Html {
  */
 export const devProviderRoutes: Routes<DevProviderDeps> = [
   definePage(
-    {
-      method: 'GET',
-      path: DEV_PAGE_PATH,
-      resource: 'dev-provider-page',
-      action: 'show',
-      summary: 'Choose a sample user',
-      query: REQUEST_PARAMETERS,
-    },
+    { path: DEV_PAGE_PATH, resource: 'dev-provider-page', summary: 'Choose a sample user', query: REQUEST_PARAMETERS },
     async (deps: DevProviderDeps, { visitor, query }) => {
       const { texts } = visitor
       const request = pickRequest(query)
@@ -72,7 +65,6 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
   ),
   definePage(
     {
-      method: 'GET',
       path: ANSWER_PATH,
       resource: 'dev-provider-page',
       action: 'answer',

@@ -10,10 +10,7 @@ const SIGN_IN_WITH: ReadonlySet<string> = new Set(['linkedin', 'microsoft'])
 /** The providers whose guidelines ask for colours of the button. */
 const LOOKS: ReadonlySet<string> = new Set(['apple', 'google', 'microsoft'])
 
-/**
- * The buttons of the enabled providers for the sign-in page: each begins a sign-in that ends at `redirectUrl`, or at the
- * page `next` of the service.
- */
+/** The buttons of the enabled providers: each begins a sign-in that ends at `redirectUrl`, or at the page `next`. */
 export function listProviderButtons(
   engine: Pick<Engine, 'listProviders'>,
   wish: ProviderWish & { baseUrl: string },
@@ -42,10 +39,7 @@ export function titleProvider(texts: Texts, { name, label }: Pick<EngineProvider
   return name === 'dev' ? texts.say('sample.provider-title') : label
 }
 
-/**
- * The sign of a provider: its own mark in a colour that its guidelines allow (docs/contract/pages.md#provider-buttons), else
- * its first letter. The name stands beside it.
- */
+/** The mark of a provider as its guidelines allow (docs/contract/pages.md#provider-buttons), else its first letter. */
 export function renderProviderIcon(name: string, label: string): Html {
   if (name === 'dev') return PERSON
   if (name === 'microsoft') return MICROSOFT

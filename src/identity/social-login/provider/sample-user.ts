@@ -3,10 +3,7 @@ import { buildSampleClaims, type SampleUser } from '../../engine/embedded/sample
 import { updateUser } from '../../user-record/user.store.ts'
 import { resolveUser, type UserDeps } from '../user/user.ts'
 
-/**
- * Prepares the database for a sample user: a returning or a disabled one. For the development provider only; signs no
- * user in.
- */
+/** Prepares the database for a returning or a disabled sample user, in development. Signs no user in. */
 export async function prepareSampleUser(
   deps: UserDeps,
   tx: Database,

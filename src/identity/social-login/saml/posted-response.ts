@@ -13,7 +13,6 @@ import { findFlow, keepPostedAnswer } from '../flow/login-flow.store.ts'
 import type { Refusal } from '../refusal-problem.ts'
 import { answerContextOf, buildCallbackUrl, type FlowDeps } from '../social-login.ts'
 
-/** Random bytes of the code that the browser brings after its post. */
 const CODE_BYTES = 32
 
 /** A response that proves a person, or the reason of its refusal. */
@@ -31,11 +30,7 @@ type RefusedResponse = Extract<JudgedResponse, { kind: 'refused' }>
 
 const refuse = (reason: Refusal, detail: string | null = null): RefusedResponse => ({ kind: 'refused', reason, detail })
 
-/**
- * Checks the response that a browser posted for a provider (docs/contract/saml.md#checks), outside any transaction. The
- * post has no cookie, so that the request alone finds the flow. Throws 404 for a connection that does not exist or is
- * disabled.
- */
+/** Checks a posted response (docs/contract/saml.md#checks), whose flow its request alone finds. Throws 404. */
 export async function judgeResponse(
   deps: FlowDeps,
   db: Database,
@@ -49,7 +44,7 @@ export async function judgeResponse(
   const state = fromRequestId(inResponseTo)
   const known = readState(deps.keyring, state, { provider: verifier.id, now })
   if ('reason' in known) return refuse(known.reason)
-  const flow = await findFlow(db, known.hash, verifier.id)
+  const flow = await findFlow(db, { stateHash: known.hash, provider: verifier.id })
   if (!flow) return refuse(known.isExpired ? 'state_expired' : 'state_unknown')
   if (flow.consumedAt || flow.postedAnswer !== null) return refuse('state_replayed')
   if (flow.expiresAt <= now) return refuse('state_expired')
@@ -65,10 +60,7 @@ function refuseResponse({ refusal, detail }: SamlRefused): RefusedResponse {
   return refuse(refusal === 'idp_refused' ? 'denied' : 'answer_refused', whole)
 }
 
-/**
- * Keeps a proven person with its flow, encrypted, in the caller's transaction: once for a flow, and once for an assertion.
- * Returns where the browser continues, with a code that proves that it posted the response.
- */
+/** Keeps a proven person with its flow, encrypted, once. Returns the way on, with a code for this browser. */
 export async function keepResponse(
   deps: FlowDeps,
   tx: Database,
@@ -81,7 +73,7 @@ export async function keepResponse(
   const signerHashes = proof.signers.map(hashCode)
   const answer: KeptAnswer = { person: proof.person, codeHash: hashCode(code), issuer, signerHashes }
   const sealed = deps.keyring.seal(JSON.stringify(answer), answerContextOf(stateHash))
-  const isKept = await keepPostedAnswer(tx, { stateHash, provider: connection, answer: sealed, now })
-  if (!isKept) return { ...refuse('state_replayed'), connection }
+  const kept = await keepPostedAnswer(tx, { stateHash, provider: connection, answer: sealed, now })
+  if (!kept) return { ...refuse('state_replayed'), connection }
   return { location: addToQuery(buildCallbackUrl(deps.baseUrl(), connection), { state, code }) }
 }

@@ -2,7 +2,9 @@ import { Readable } from 'node:stream'
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { notFound } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { namedObject, UuidSchema } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
+import { RESPONSE_LIMIT } from '../../connection/saml/response/verify-response.ts'
 import { buildSamlUrls, SAML_PATH } from '../../connection/saml/settings/saml-url.ts'
 import { buildServiceMetadata } from '../../connection/saml/settings/service-metadata.ts'
 import { isSamlConnection } from '../../connection/sign-in-connection.ts'
@@ -12,7 +14,6 @@ import { refuseSignIn } from '../completion-answer.ts'
 import { type ConnectionCounter, countEnded } from '../connection-count.ts'
 import type { FlowDeps } from '../social-login.ts'
 import { judgeResponse, keepResponse } from './posted-response.ts'
-import { AcsForm, SamlParams } from './saml.schema.ts'
 
 /** Dependencies of the routes of SAML. */
 export interface SamlDeps extends FlowDeps, ConnectionCounter {
@@ -21,6 +22,16 @@ export interface SamlDeps extends FlowDeps, ConnectionCounter {
 
 const PATH = `${SAML_PATH}/{connection}`
 const METADATA_TYPE = 'application/samlmetadata+xml'
+
+const SamlParams = Type.Object({ connection: UuidSchema })
+
+/** Longest `RelayState` that is accepted. The service sends none, and some providers add one. */
+const RELAY_STATE_LIMIT = 2_048
+
+const AcsForm = namedObject('PostSamlResponse', {
+  SAMLResponse: Type.String({ minLength: 1, maxLength: RESPONSE_LIMIT, description: 'The response, in base64.' }),
+  RelayState: Type.Optional(Type.String({ maxLength: RELAY_STATE_LIMIT, description: 'Ignored.' })),
+})
 
 /** The service provider of a SAML connection (docs/contract/saml.md#service-urls). */
 export const samlRoutes: Routes<SamlDeps> = [

@@ -18,7 +18,6 @@ function findNeeded({ caller }: SignedInUser, named: string | undefined) {
 export const sessionProofRoutes: Routes<SessionProofDeps> = [
   defineUserPage(
     {
-      method: 'GET',
       path: ENTER_PATH,
       resource: 'session',
       action: 'prove-begin',

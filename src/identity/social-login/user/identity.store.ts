@@ -1,7 +1,7 @@
 import type { Id, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
@@ -162,20 +162,11 @@ export async function findWaysOf(db: Database, userId: UserId): Promise<WaysIn> 
   return toWaysIn(await selectWaysIn(db, { userId }))
 }
 
-const selectOwn = statement<IdentityRecord, { id: string; userId: UserId }>(`
+/** An identity of this user. */
+export const findOwnIdentity = rowStatement<IdentityRecord, { id: string; userId: UserId }>(`
   select ${identity.members('i')} from identity i where i.document_id = $id and i."user" = $userId`)
 
-/** An identity of this user. */
-export async function findOwnIdentity(db: Database, id: string, userId: UserId): Promise<IdentityRecord | undefined> {
-  const [row] = await selectOwn(db, { id, userId })
-  return row
-}
-
-const remove = closingStatement<{ id: IdentityId }>(
+/** Deletes an identity of a locked user, with the last statement of the transaction. */
+export const deleteIdentity = closingStatement<{ id: IdentityId }>(
   'removed_identity as (delete from identity where document_id = $id)',
 )
-
-/** Deletes an identity of a locked user, with the last statement of the transaction. */
-export function deleteIdentity(db: Database, id: IdentityId): Promise<void> {
-  return remove(db, { id })
-}

@@ -1,10 +1,7 @@
 import type { UserId } from '../../../base/id.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
 
-/**
- * The reason for which a user with a proven identity is not signed in. For the log and the audit log; `disabled` is
- * only there.
- */
+/** The reason for which a user with a proven identity is not signed in. For the log and the audit log. */
 export type LinkRefusal =
   | 'disabled'
   | 'email_missing'

@@ -17,10 +17,7 @@ export type ResolvedUser =
   | { kind: 'user'; user: UserRecord; isNewUser: boolean; isNewLink: boolean }
   | { kind: 'refused'; reason: LinkRefusal; userId: UserId | null }
 
-/**
- * Finds, links or registers the user of a proven identity, in the caller's transaction. A new user gets the role `member`
- * and an account of its own (docs/contract/social-login.md#automatic-profile).
- */
+/** Finds, links or registers the user of a proven identity (docs/contract/social-login.md#automatic-profile). */
 export async function resolveUser(
   deps: UserDeps,
   tx: Database,

@@ -9,7 +9,6 @@ export interface Expected {
   audience: string
   /** URL of the assertion consumer service. */
   recipient: string
-  /** Id of the request. */
   requestId: string
   now: Date
 }
@@ -18,12 +17,10 @@ export interface Expected {
 export interface CheckedAssertion {
   id: string
   nameId: { value: string; format: string | null }
-  /** Expiry of the assertion. */
   endsAt: Date
   statements: readonly XmlElement[]
 }
 
-/** Tolerance for the clock of an identity provider. */
 const CLOCK_SKEW_MS = 60_000
 
 /** Longest lifetime of an assertion: its id is kept until then. */
@@ -38,10 +35,7 @@ const NAME_LIMIT = 256
 /** Conditions that permit the use for a sign-in (SAML 2.0 core, 2.5). */
 const KNOWN_CONDITIONS = ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']
 
-/**
- * Checks a verified assertion (SAML 2.0 profiles, 4.1.4.3; docs/contract/saml.md#checks): issuer, conditions, the
- * confirmation of the subject as bearer, and the statement of an authentication. Pure.
- */
+/** Checks a verified assertion (SAML 2.0 profiles, 4.1.4.3; docs/contract/saml.md#checks). Pure. */
 export function checkAssertion(assertion: XmlElement, expected: Expected): CheckedAssertion | SamlRefused {
   if (!isElement(assertion, 'assertion', 'Assertion')) return refuse('assertion_missing', assertion.name)
   const issuer = childrenOf(assertion, 'assertion', 'Issuer').map(textOf)

@@ -44,11 +44,7 @@ const EMAIL_FORMAT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
 const GROUP_LIMIT = 200
 const VALUE_LIMIT = 256
 
-/**
- * Reads the person from a checked assertion (docs/contract/saml.md#attributes): an attribute that is read stands there
- * once, and e-mail and name have one value; the e-mail is an address. Without an attribute, it is the name id when that is
- * one. Pure.
- */
+/** Reads the person: each attribute once, e-mail and name with one value (docs/contract/saml.md#attributes). Pure. */
 export function readPerson(
   { nameId, statements }: { nameId: { value: string; format: string | null }; statements: readonly XmlElement[] },
   names: AttributeNames,

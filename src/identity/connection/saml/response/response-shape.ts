@@ -80,7 +80,6 @@ const ASSERTION_CHILDREN = new Set([
   'AttributeStatement',
 ])
 
-/** The name of an element that stands where it must not. */
 function findMisplaced(root: XmlElement, assertion: XmlElement, elements: readonly XmlElement[]): string | undefined {
   const stray = [
     root.children.find(({ name }) => !RESPONSE_CHILDREN.has(name)),

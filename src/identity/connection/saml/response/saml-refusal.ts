@@ -43,7 +43,6 @@ export interface SamlRefused {
   detail: string | null
 }
 
-/** Longest value in a refusal, in characters. */
 const DETAIL_LIMIT = 200
 
 /** Builds a refusal. Pure. */

@@ -31,10 +31,7 @@ export function findSigners(
   return found.length > 0 && found.every((signer) => signer !== undefined) ? [...new Set(found)] : undefined
 }
 
-/**
- * The canonical form (exclusive XML canonicalization 1.0) of an element of the checked form: without attributes that
- * have a namespace.
- */
+/** The canonical form (exclusive XML canonicalization 1.0) of a checked element: no attribute has a namespace. */
 function canonicalize(text: string, element: XmlElement): string {
   const elements = listElements(element).values()
   const open: { name: string; rendered: ReadonlyMap<string, string> }[] = []

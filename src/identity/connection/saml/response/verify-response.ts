@@ -45,10 +45,7 @@ export function readResponse(encoded: string): ReadResponse | SamlRefused {
   return 'refusal' in shape ? shape : { text: document.text, shape }
 }
 
-/**
- * Verifies a response (docs/contract/saml.md#checks): what it says of itself, its signatures, and then the text that was
- * signed. Whether the assertion was used before is the database's part.
- */
+/** Verifies a response, then what was signed (docs/contract/saml.md#checks). The database knows used assertions. */
 export async function verifyResponse(
   { text, shape }: ReadResponse,
   wanted: Verification,

@@ -31,10 +31,7 @@ const REDIRECT = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect'
 /** Longest entity id, in characters (SAML 2.0 core, 8.3.6). */
 const ENTITY_ID_LIMIT = 1_024
 
-/**
- * Reads the metadata of one identity provider (SAML 2.0 metadata, 2.4.3). An administrator has vouched for it, so its own
- * signature is not verified. Pure.
- */
+/** Reads metadata (SAML 2.0 metadata, 2.4.3). An administrator vouched for it: its signature is not verified. Pure. */
 export function readIdpMetadata(bytes: Uint8Array, now: Date): IdpMetadata | MetadataFault {
   const document = parseXml(bytes, { comments: 'skip' })
   if (typeof document === 'string') return { code: document, message: describeFault(document) }

@@ -9,11 +9,7 @@ export interface MetadataDeps {
   fetch: GuardedFetch
 }
 
-/**
- * Reads the settings of an identity provider from its metadata, given as XML or by its URL
- * (docs/contract/saml.md#metadata-of-the-provider). Stores nothing. Throws a 422 that names the fault, 503 when this service
- * cannot ask.
- */
+/** Reads metadata, given or by URL (docs/contract/saml.md#metadata-of-the-provider). Throws 422, 503 for our fault. */
 export async function importMetadata(
   { fetch }: MetadataDeps,
   input: { metadata?: string; metadata_url?: string; now: Date },

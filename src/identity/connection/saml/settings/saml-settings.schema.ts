@@ -76,7 +76,6 @@ export const SamlPart = namedObject('SamlConnection', {
   acs_path: Type.String({ description: 'Behind `BASE_URL` the assertion consumer service, to which answers go.' }),
 })
 
-/** Longest metadata of a provider in a request, in characters. */
 const METADATA_CHARACTERS = 131_072
 
 export const ReadMetadataBody = namedObject('ReadSamlMetadata', {

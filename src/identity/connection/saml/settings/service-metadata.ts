@@ -1,9 +1,6 @@
 import { escapeXml } from '../xml/escape-xml.ts'
 
-/**
- * The metadata of the service for a connection (SAML 2.0 metadata, 2.4.4), which an identity provider imports: its
- * entity id, where answers go, and that assertions must be signed. Pure.
- */
+/** The metadata of the service for a connection (SAML 2.0 metadata, 2.4.4), for an identity provider. Pure. */
 export function buildServiceMetadata({ entityId, acsUrl }: { entityId: string; acsUrl: string }): string {
   return `<?xml version="1.0" encoding="UTF-8"?>
 <md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="${escapeXml(entityId)}">

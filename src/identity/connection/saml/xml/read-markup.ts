@@ -4,7 +4,6 @@ import { failXml, XML_LIMITS } from './xml-fault.ts'
 /** An element whose end was not read yet. */
 interface OpenElement extends XmlElement {
   children: XmlElement[]
-  /** Declarations of this element, by prefix; the default one under ''. */
   declared: Map<string, string>
 }
 

@@ -6,10 +6,7 @@ import { type ProviderClient, type ProviderDeclaration, readStandardClaims } fro
 /** Lifetime of a signed client secret, in seconds. Apple accepts up to six months; one is signed for each exchange. */
 const SECRET_SECONDS = 300
 
-/**
- * Apple, by OpenID Connect. It posts its answer to the callback, with the user's name beside it at the first sign-in only.
- * The client secret is a JWT that the service signs with the key of `SOCIAL_APPLE_CLIENT_SECRET`.
- */
+/** Apple, by OpenID Connect. It posts its answer, with the name at the first sign-in; its secret is a signed JWT. */
 export const apple: ProviderDeclaration = {
   label: 'Apple',
   protocol: { kind: 'openid', issuer: 'https://appleid.apple.com' },

@@ -1,12 +1,15 @@
 import { type ProviderDeclaration, readStandardClaims } from './provider-declaration.ts'
 
-/** Any OpenID provider, by its issuer. `label` is the name of its settings, in words. */
-export function declareOpenIdProvider(label: string, issuer: string): ProviderDeclaration {
-  return {
-    label,
-    protocol: { kind: 'openid', issuer },
-    scope: 'openid email profile',
-    needs: [],
-    readProfile: readStandardClaims,
-  }
-}
+/** An OpenID provider by its issuer, of standard claims, with what it has of its own. */
+export const declareOpenId = (
+  label: string,
+  issuer: string,
+  own: Partial<ProviderDeclaration> = {},
+): ProviderDeclaration => ({
+  label,
+  protocol: { kind: 'openid', issuer },
+  scope: 'openid email profile',
+  needs: [],
+  readProfile: readStandardClaims,
+  ...own,
+})

@@ -1,9 +1,6 @@
 import { asFacts, type ProviderDeclaration, type ProviderFacts } from './provider-declaration.ts'
 
-/**
- * GitHub, by OAuth 2.0. The address of the profile is the public one, which may be unverified; `/user/emails` says which is
- * primary and verified. `SOCIAL_GITHUB_ISSUER` names a GitHub Enterprise Server.
- */
+/** GitHub, by OAuth 2.0. `/user/emails` says what is verified. `SOCIAL_GITHUB_ISSUER` names an Enterprise Server. */
 export const github: ProviderDeclaration = {
   label: 'GitHub',
   protocol: {

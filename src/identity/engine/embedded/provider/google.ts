@@ -1,12 +1,7 @@
-import { type ProviderDeclaration, readStandardClaims } from './provider-declaration.ts'
+import { declareOpenId } from './generic-openid.ts'
 
-/** Google, by OpenID Connect. */
-export const google: ProviderDeclaration = {
-  label: 'Google',
-  protocol: { kind: 'openid', issuer: 'https://accounts.google.com' },
-  scope: 'openid email profile',
-  // A user with several accounts chooses; Google would take the one that is signed in.
+/** Google, by OpenID Connect. A user with several accounts chooses; Google would take the one that is signed in. */
+export const google = declareOpenId('Google', 'https://accounts.google.com', {
   parameters: { prompt: 'select_account' },
   needs: ['secret'],
-  readProfile: readStandardClaims,
-}
+})

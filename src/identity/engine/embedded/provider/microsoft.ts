@@ -1,4 +1,5 @@
-import { isTrue, type ProviderDeclaration, type ProviderFacts, type ReadProfile } from './provider-declaration.ts'
+import { declareOpenId } from './generic-openid.ts'
+import { isTrue, type ProviderFacts, type ReadProfile } from './provider-declaration.ts'
 
 const TENANT_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -7,14 +8,11 @@ const TENANT_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f
  * which `openid-client` fills from `tid`; `SOCIAL_MICROSOFT_ISSUER` limits it to one tenant. The administrator of any
  * tenant can set any `email`, so it counts as verified only with `xms_edov`, the verification of the domain owner.
  */
-export const microsoft: ProviderDeclaration = {
-  label: 'Microsoft',
-  protocol: { kind: 'openid', issuer: 'https://login.microsoftonline.com/common/v2.0' },
-  scope: 'openid email profile',
+export const microsoft = declareOpenId('Microsoft', 'https://login.microsoftonline.com/common/v2.0', {
   parameters: { prompt: 'select_account' },
   needs: ['secret'],
   readProfile: readMicrosoftProfile,
-}
+})
 
 function readMicrosoftProfile(facts: ProviderFacts): ReadProfile {
   const hasTenant = typeof facts.tid === 'string' && TENANT_PATTERN.test(facts.tid)

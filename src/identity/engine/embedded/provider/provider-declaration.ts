@@ -42,10 +42,7 @@ export type ProviderProtocol =
       }) => Promise<ProviderFacts>
     }
 
-/**
- * Settings of one provider (docs/contract/social-login.md#providers). A further provider is a further file with
- * one of these, and its entry in `built-in-providers.ts`.
- */
+/** Settings of a provider (docs/contract/social-login.md#providers), a file each, listed in `built-in-providers.ts`. */
 export interface ProviderDeclaration {
   label: string
   protocol: ProviderProtocol
