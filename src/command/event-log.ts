@@ -131,7 +131,7 @@ async function turnOff(db: Database, { eventLog }: Config): Promise<void> {
 async function inAudited(
   db: Database,
   detail: Record<string, unknown>,
-  change: (tx: Database) => Promise<void>,
+  change: (tx: Database) => Promise<unknown>,
 ): Promise<void> {
   const { recordAudit } = await import('../event/recording/audit.ts')
   const { findSystemUser } = await import('../app/prepare/command-record.ts')

@@ -80,7 +80,7 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
     isTrusted,
     hasPeers: () => peers > 0,
     gone: () => gone,
-    end: () => removeWorker(db, workerId),
+    end: async () => void (await removeWorker(db, { workerId })),
   }
 }
 

@@ -60,12 +60,10 @@ export async function renewLease(
   return { others, databaseMs: rows[0]?.database_ms ?? Number.NaN }
 }
 
-const remove = statement<never, { workerId: string }>('delete from delivery_worker where worker_id = $workerId')
-
 /** Removes a worker that has released all of its claims. */
-export async function removeWorker(db: Database, workerId: string): Promise<void> {
-  await remove(db, { workerId })
-}
+export const removeWorker = changeStatement<{ workerId: string }>(
+  'delete from delivery_worker where worker_id = $workerId',
+)
 
 const deleteIdle = changeStatement<{ before: Date }>(`
   delete from delivery_worker w

@@ -64,12 +64,12 @@ export const webhookSweeps: readonly Sweep[] = [
   sweepBatches('unpulled', ({ db, workerId, now, limit }) => cancelUnpulled(db, { workerId, now, limit })),
   sweepOld('orphans', ORPHAN_KEPT_MS, deleteOrphanedDispatches),
   sweepOld('throttles', THROTTLE_KEPT_MS, deleteOldThrottles),
-  sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, new Date(now.getTime() - MINUTES_KEPT_MS))),
+  sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, { before: new Date(now.getTime() - MINUTES_KEPT_MS) })),
   sweepBatches('outcomes', ({ db, now, limit }) => {
     const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
     const { minutes, hours, quarters, days } = OUTCOMES_KEPT_HOURS
     const ends = { minutes: before(minutes), hours: before(hours), quarters: before(quarters), days: before(days) }
-    return deleteOldOutcomes(db, ends, limit)
+    return deleteOldOutcomes(db, { ...ends, limit })
   }),
   sweepBatches('breakdowns', ({ db, now, limit }) => {
     const before = (minutes: number) => new Date(now.getTime() - minutes * 60_000)
@@ -79,5 +79,5 @@ export const webhookSweeps: readonly Sweep[] = [
   }),
   sweepOld('mailTurns', MAIL_TURN_KEPT_MS, deleteOldTurns),
   sweepLedger('mailsTold', deleteOldTold),
-  sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, limit)),
+  sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, { limit })),
 ]

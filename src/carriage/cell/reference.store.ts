@@ -82,17 +82,13 @@ export async function hasRows(db: Database, present: readonly string[]): Promise
   return false
 }
 
-const become = statement<object, { home: string; name: string }>('select become_cell($home::uuid, $name)')
 const publish = statement('select publish_reference()')
 const openSlot = statement<object, { slot: string }>('select open_reference_slot($slot)')
 const closeSlot = statement<object, { slot: string }>('select close_reference_slot($slot)')
 const subscribe = statement<object, { source: string; slot: string }>('select subscribe_reference($source, $slot)')
-const unsubscribe = statement('select unsubscribe_reference()')
 
 /** Writes the identity of a cell, and lets its triggers fire for what is replicated. Throws SQLSTATE SB002. */
-export async function becomeCell(db: Database, identity: { home: string; name: string }): Promise<void> {
-  await become(db, identity)
-}
+export const becomeCell = changeStatement<{ home: string; name: string }>('select become_cell($home::uuid, $name)')
 
 /** SQLSTATE of a database that belongs to another service or cell. */
 export const ANOTHER_IDENTITY = 'SB002'
@@ -118,9 +114,7 @@ export async function joinReference(db: Database, given: { source: string; cell:
 }
 
 /** Ends the subscription. Idempotent. */
-export async function leaveReference(db: Database): Promise<void> {
-  await unsubscribe(db)
-}
+export const leaveReference = changeStatement('select unsubscribe_reference()')
 
 /** The standing of the reference rows in a cell. */
 export interface ReferenceFacts {

@@ -128,7 +128,7 @@ export function buildIntake(given: IntakeDeps): Intake {
         'events of other databases are not taken in, they wait in the event log: see docs/operations/cells.md, intake',
       )
     isFailing = true
-    await releaseIntake(db, runner).catch(() => {})
+    await releaseIntake(db, { runner }).catch(() => {})
     if (code !== undefined && code !== 'unreachable') await closeLog()
     return RETRY_MS
   }
@@ -193,7 +193,7 @@ export function buildIntake(given: IntakeDeps): Intake {
         const wait = await round()
         if (wait > 0) await rest(wait, stopping.signal)
       }
-      await releaseIntake(db, runner).catch(() => {})
+      await releaseIntake(db, { runner }).catch(() => {})
       await closeLog()
     },
     stop: () => {

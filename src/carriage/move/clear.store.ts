@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { CopiedKey } from './move.store.ts'
 
 const UNCOUNTED = `counted as (
@@ -96,14 +96,10 @@ export async function deleteEventPage(
   return last?.at && last.id ? { at: last.at, id: last.id } : undefined
 }
 
-const openIds = statement<{ rows: string }, { account: AccountId }>(`
+/** The open messages of an account in its database, as `deleteListedMessages` takes them. */
+export const listOpenMessages = valueStatement<string, { account: AccountId }>(`
   select coalesce(json_agg(json_build_object('document_id', m.document_id)), '[]')::text as rows
   from realtime_message_open m where m.account = $account`)
-
-/** The open messages of an account in its database, as `deleteListedMessages` takes them. */
-export async function listOpenMessages(db: Database, account: AccountId): Promise<string> {
-  return (await openIds(db, { account }))[0]?.rows ?? '[]'
-}
 
 const deleteListedOf = (table: string) =>
   changeStatement<{ rows: string }>(`
@@ -159,10 +155,6 @@ export function listStateDeletions(account: AccountId): Deletion[] {
   return SMALL.map((remove) => (tx) => remove(tx, { account }))
 }
 
-const deleteLinks = changeStatement<{ account: AccountId }>(`
-  delete from webhook_event where webhook = any(${OWN})`)
-
 /** Ends the routing of events to what the account leaves here. */
-export async function deleteLinksOf(tx: Database, account: AccountId): Promise<void> {
-  await deleteLinks(tx, { account })
-}
+export const deleteLinksOf = changeStatement<{ account: AccountId }>(`
+  delete from webhook_event where webhook = any(${OWN})`)

@@ -1,6 +1,6 @@
 import { type AccountId, NIL_ID } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, columnStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import { LEDGER, type LedgerPart, STATE } from './account-tables.ts'
 import type { CopiedKey } from './move.store.ts'
 
@@ -108,14 +108,10 @@ export async function readBeside(
   return { webhook_attempt: attempts as Page, event_occurrence: events as Page }
 }
 
-const selectWebhooks = statement<{ id: string }, { account: AccountId }>(
+/** The webhooks that receive the events of the account alone, deleted ones too. */
+export const listOwnWebhooks = columnStatement<string, { account: AccountId }>(
   `select document_id as id from webhook where account = $account and not is_global order by document_id`,
 )
-
-/** The webhooks that receive the events of the account alone, deleted ones too. */
-export async function listOwnWebhooks(db: Database, account: AccountId): Promise<string[]> {
-  return (await selectWebhooks(db, { account })).map(({ id }) => id)
-}
 
 /** In a transaction of the move: the account that it is about. */
 const ACCOUNT = `current_setting('signalbox.moved_account')::uuid`
@@ -145,19 +141,11 @@ export async function* readState(tx: Database): AsyncGenerator<{ table: string; 
   }
 }
 
-const beginSnapshot = changeStatement('set transaction isolation level repeatable read, read only')
-
 /** Makes a transaction read one snapshot; its first statement. */
-export async function readOneSnapshot(tx: Database): Promise<void> {
-  await beginSnapshot(tx)
-}
-
-const selectOrdinal = statement<{ ordinal: number }>('select last_value::float8 as ordinal from recorded_ordinal')
+export const readOneSnapshot = changeStatement('set transaction isolation level repeatable read, read only')
 
 /** The last ordinal that a database gave. */
-export async function readOrdinal(db: Database): Promise<number> {
-  return (await selectOrdinal(db))[0]?.ordinal ?? 0
-}
+export const readOrdinal = valueStatement<number>('select last_value::float8 as ordinal from recorded_ordinal')
 
 const raise = statement<object, { ordinal: number }>(
   `select setval('recorded_ordinal', $ordinal::float8::bigint) from recorded_ordinal where last_value < $ordinal::float8::bigint`,

@@ -136,7 +136,7 @@ describe('a move of an account', () => {
     expect(
       (await ground.at(null).pool.query('select from webhook where document_id = $1', [globalWebhook])).rowCount,
     ).toBe(1)
-    expect(await findMove(ground.at(null).db, account)).toBeUndefined()
+    expect(await findMove(ground.at(null).db, { account })).toBeUndefined()
   })
 
   test('leaves what home takes in of the account meanwhile, until it is routed to global webhooks', async () => {

@@ -67,7 +67,7 @@ export async function runMove(deps: MoverDeps, account: AccountId): Promise<Move
   const home = await open(null)
   const taken = await takeMove(home, { account, runner })
   if (!taken) {
-    return { kind: (await findMove(home, account)) ? 'taken' : 'none' }
+    return { kind: (await findMove(home, { account })) ? 'taken' : 'none' }
   }
   const places = [...new Set<Place>([null, taken.source, taken.target])]
   try {

@@ -32,7 +32,7 @@ describe.each([0, 3])(`plans of the relay, made for %s events, among ${ROWS}`, (
     return taken?.events ?? []
   }
   const again = (db: Database, after: number) =>
-    readRepublished(db, { after: new Date(after), ordinal: '0', until: new Date(nowMs) }, LIMIT)
+    readRepublished(db, { after: new Date(after), ordinal: '0', until: new Date(nowMs), limit: LIMIT })
 
   beforeAll(async () => {
     database = await createTestDatabase({ isOwn: true })

@@ -242,7 +242,7 @@ async function relayAgain(
   { log, standing, from }: Verified & { from: Republication },
 ): Promise<number> {
   const { deps } = context
-  const events = await readRepublished(deps.db, from, BATCH_SIZE)
+  const events = await readRepublished(deps.db, { ...from, limit: BATCH_SIZE })
   const last = events.at(-1)
   if (last) {
     const end = await append(context, log, { events, after: standing.end })

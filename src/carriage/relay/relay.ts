@@ -52,7 +52,7 @@ export function buildRelay(given: RelayDeps): Relay {
       )
     isFailing = true
     // Another process may reach the log.
-    await releaseRelay(db, deps.relayId).catch(() => {})
+    await releaseRelay(db, { relay: deps.relayId }).catch(() => {})
     // A server that answers without the log is cut off from the others: the next connection may reach another one.
     if (code !== undefined && (code !== 'unreachable' || context.log?.isConnected())) await closeLog(context)
     return RETRY_MS
@@ -83,7 +83,7 @@ export function buildRelay(given: RelayDeps): Relay {
       }
       stopped.abort()
       await confirmLast(context)
-      await releaseRelay(db, deps.relayId).catch(() => {})
+      await releaseRelay(db, { relay: deps.relayId }).catch(() => {})
       await closeLog(context)
     },
     stop: () => {

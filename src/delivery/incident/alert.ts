@@ -30,7 +30,7 @@ export async function runIncidentCheck(
   now: Date,
 ): Promise<void> {
   const { db } = deps
-  const lasting = await listLastingIncidents(db, incident)
+  const lasting = await listLastingIncidents(db, { incident })
   const known = new Set(lasting.map(({ subject }) => subject))
   const { begun, ended } = await check({ db, now, lasting })
   const fresh = begun.filter(({ subject }) => !known.has(subject))

@@ -18,7 +18,7 @@ import {
 
 /** The event type with this id, or a 404. */
 export async function loadEventType(db: Database, id: string): Promise<EventTypeRecord> {
-  const eventType = await findEventType(db, id)
+  const eventType = await findEventType(db, { id })
   if (!eventType) throw notFound('event type')
   return eventType
 }
@@ -37,7 +37,7 @@ export async function setEventTypeVisible(
   id: string,
   change: { isTenantVisible: boolean; now: Date },
 ): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
-  const changed = await setVisibleIfDifferent(db, id, change)
+  const changed = await setVisibleIfDifferent(db, { id, ...change })
   return changed
     ? { eventType: changed, isChanged: true }
     : { eventType: await loadEventType(db, id), isChanged: false }
@@ -64,7 +64,7 @@ export async function registerExternalEventType(
     throw invalidField('internal', 'reserved', `the resource ${resource} is the service's own; choose another name`)
   const inserted = await insertExternalEventType(db, { id: deps.ids.next(), ...input })
   if (inserted) return inserted
-  const [taken] = await findEventTypesByName(db, [input.internal])
+  const [taken] = await findEventTypesByName(db, { names: [input.internal] })
   const source = taken ? ` (source ${taken.source})` : ''
   throw new Problem('conflict', `The event type ${input.internal} already exists${source}.`)
 }
@@ -80,7 +80,7 @@ export async function setEventTypeActive(
   input: { isActived: boolean; generated: readonly string[]; now: Date },
 ): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
   const { isActived, generated, now } = input
-  const changed = await setActiveIfDifferent(db, id, { isActived, kept: generated, now })
+  const changed = await setActiveIfDifferent(db, { id, isActived, kept: generated, now })
   if (changed) return { eventType: changed, isChanged: true }
   const eventType = await loadEventType(db, id)
   if (!isActived && generated.includes(eventType.internal))
@@ -100,7 +100,7 @@ export async function changeEventType(
   id: string,
   input: { [Name in keyof EventTypeText]?: EventTypeText[Name] | undefined } & { now: Date },
 ): Promise<{ eventType: EventTypeRecord; before: EventTypeRecord; isChanged: boolean }> {
-  const before = await lockEventType(db, id)
+  const before = await lockEventType(db, { id })
   if (!before) throw notFound('event type')
   if (before.source !== 'external')
     throw new Problem('conflict', `${before.internal} is described by the service. Only external event types change.`)

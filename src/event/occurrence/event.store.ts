@@ -18,7 +18,7 @@ import {
   transpose,
 } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, columnStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { EventRow } from './event.schema.ts'
 
 /** The columns of a recorded event, with their types. */
@@ -113,18 +113,16 @@ export async function insertRoutedEvent(db: Database, event: EventRecord): Promi
   await insertRouted(db, nameValues(EVENT_COLUMNS, toEventValues(event)))
 }
 
-/** `offset 0`: each type is looked up until its first subscription, whatever the statistics of the tables. */
-const selectSubscribed = statement<{ internal: string }>(`
+/**
+ * The event types of routes that are active and have an active webhook that subscribes to them. `offset 0`: each type
+ * is looked up until its first subscription, whatever the statistics of the tables.
+ */
+export const listSubscribedTypes = columnStatement<string>(`
   select e.internal from event e
   where e.source = 'route' and e.is_actived and exists (
     select from webhook_event s cross join lateral (
       select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = s.webhook offset 0) w
     where s.event = e.document_id and s.deleted_at is null and w.is_live offset 0)`)
-
-/** The event types of routes that are active and have an active webhook that subscribes to them. */
-export async function listSubscribedTypes(db: Database): Promise<string[]> {
-  return (await selectSubscribed(db)).map((row) => row.internal)
-}
 
 /**
  * The names of the event types visible to a caller of the accounts `accounts`: those with account scope (only their
@@ -168,10 +166,6 @@ export async function isVisibleTo(db: Database, id: string, accounts: readonly A
   return (await selectVisible(db, { id, accounts })).length > 0
 }
 
-const selectOne = statement<StoredEvent, { id: string }>(
-  `select ${stored.members()} from event_occurrence where document_id = $id`,
-)
-
 const selectOwner = statement<RowOwner, { id: string }>('select account from event_occurrence where document_id = $id')
 
 /** The owner of the event with this id. */
@@ -181,7 +175,6 @@ export async function findEventOwner(db: Database, id: string): Promise<RowOwner
 }
 
 /** The event with this id. */
-export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row
-}
+export const findEvent = rowStatement<StoredEvent, { id: string }>(
+  `select ${stored.members()} from event_occurrence where document_id = $id`,
+)

@@ -45,7 +45,7 @@ export interface EventDraft {
 
 /** The event with this id, or a 404. */
 export async function loadEvent(db: Database, id: string): Promise<StoredEvent> {
-  const event = await findEvent(db, id)
+  const event = await findEvent(db, { id })
   if (!event) throw notFound('event')
   return event
 }

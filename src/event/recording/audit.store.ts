@@ -13,7 +13,7 @@ import {
   transpose,
 } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { valueStatement } from '../../postgres/statement/statement.ts'
 
 /** The outcome of the action. */
 export type AuditOutcome = 'success' | 'failure'
@@ -158,7 +158,10 @@ export function toPublicationValues(entry: AuditRecord | undefined): unknown[] {
   ]
 }
 
-const clearOld = statement<{ cleared: number }, { before: Date; limit: number }>(`
+/**
+ * Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns their number.
+ */
+export const clearOldPublicationEntries = valueStatement<number, { before: Date; limit: number }>(`
   with cleared as (
     update event_occurrence set ${PUBLICATION_COLUMNS.map(([name]) => `${name} = null`).join(', ')}
     where document_id = any(array(
@@ -167,11 +170,3 @@ const clearOld = statement<{ cleared: number }, { before: Date; limit: number }>
     returning 1
   )
   select count(*)::int as cleared from cleared`)
-
-/**
- * Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns their number.
- */
-export async function clearOldPublicationEntries(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await clearOld(db, { before, limit })
-  return row?.cleared ?? 0
-}

@@ -22,6 +22,30 @@ export function statement<Row, Params extends object | undefined = undefined>(
   return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
 }
 
+/** A `statement` that has one row at most. Returns it, or undefined. */
+export function rowStatement<Row, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Row | undefined> {
+  const run = statement<Row, Params>(text)
+  return async (db, ...given) => (await run(db, ...given))[0]
+}
+
+/** A `statement` of one row with one column. Returns its value; undefined without a row, which `Value` then includes. */
+export function valueStatement<Value, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Value> {
+  const run = rowStatement<Record<string, Value>, Params>(text)
+  return async (db, ...given) => Object.values((await run(db, ...given)) ?? {})[0] as Value
+}
+
+/** A `statement` of one column. Returns its values. */
+export function columnStatement<Value, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Value[]> {
+  const run = statement<Record<string, Value>, Params>(text)
+  return async (db, ...given) => (await run(db, ...given)).flatMap((row) => Object.values(row))
+}
+
 /** A write without a result. Returns the number of inserted, updated or deleted rows. */
 export function changeStatement<Params extends object | undefined = undefined>(
   text: string,

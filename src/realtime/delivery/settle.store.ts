@@ -3,7 +3,7 @@ import type { Claim } from '../../delivery/policy.ts'
 import { listResultColumns, type ResultChange, type ResultParams } from '../../delivery/queue/settled-columns.ts'
 import { type OwnEdges, toEdgeColumns } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
 import { queueAccounts } from './claim.store.ts'
 
@@ -77,10 +77,11 @@ export async function settleMessages(db: Database, changes: readonly MessageChan
 }
 
 /**
- * The accounts are locked first, as by a claim: two that wait for each other would be a deadlock. They are ordered by their
- * text, because for the order of its key PostgreSQL may read the whole queue.
+ * Makes all messages due that wait for a retry: the provider answers again. The accounts are locked first, as by a
+ * claim: two that wait for each other would be a deadlock. They are ordered by their text, because for the order of
+ * its key PostgreSQL may read the whole queue.
  */
-const makeDue = statement<never, { now: Date }>(`
+export const makeMessagesDue = changeStatement<{ now: Date }>(`
   with heads as materialized (
     select account from realtime_queue where visit_at > $now
     order by (account::text) collate "C" for update skip locked
@@ -89,11 +90,6 @@ const makeDue = statement<never, { now: Date }>(`
     where account = any(array(select account from heads)) and next_attempt_at > $now
   )
   update realtime_queue set visit_at = $now where account = any(array(select account from heads))`)
-
-/** Makes all messages due that wait for a retry: the provider answers again. */
-export async function makeMessagesDue(db: Database, now: Date): Promise<void> {
-  await makeDue(db, { now })
-}
 
 const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(`
   with gone as (

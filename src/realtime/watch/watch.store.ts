@@ -20,19 +20,15 @@ export async function saveWatch(
   await save(db, { ...verdict, workerId, now })
 }
 
-const remove = statement<never, { workerId: string }>('delete from realtime_watch where worker_id = $workerId')
-
 /** Removes the verdict of a process that stops. */
-export async function removeWatch(db: Database, workerId: string): Promise<void> {
-  await remove(db, { workerId })
-}
-
-const deleteOld = changeStatement<{ before: Date }>('delete from realtime_watch where checked_at < $before')
+export const removeWatch = changeStatement<{ workerId: string }>(
+  'delete from realtime_watch where worker_id = $workerId',
+)
 
 /** Deletes the reports of processes that are silent since `before`. Returns their number. */
-export async function deleteOldWatches(db: Database, before: Date): Promise<number> {
-  return deleteOld(db, { before })
-}
+export const deleteOldWatches = changeStatement<{ before: Date }>(
+  'delete from realtime_watch where checked_at < $before',
+)
 
 /** Status that one process has stored, and the waiting messages. */
 export interface WatchFacts extends Omit<Verdict, 'status'> {

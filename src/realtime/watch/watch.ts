@@ -69,7 +69,7 @@ export function buildWatch(deps: WatchDeps): Watch {
     const verdict = read()
     await saveWatch(db, { workerId, verdict, now: now() })
     if (wasDown && seen.conclusive.at(-1)?.isSuccess) {
-      await makeMessagesDue(db, now())
+      await makeMessagesDue(db, { now: now() })
       wasDown = false
       deps.onRecovered()
     }
@@ -118,7 +118,7 @@ export function buildWatch(deps: WatchDeps): Watch {
     stop: async () => {
       stopping.abort()
       changed.resolve()
-      await removeWatch(db, workerId).catch(() => {})
+      await removeWatch(db, { workerId }).catch(() => {})
     },
   }
 }

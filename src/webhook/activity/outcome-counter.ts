@@ -30,7 +30,7 @@ export function buildOutcomeCounter({
 }): OutcomeCounter {
   const stopping = new AbortController()
   async function count(): Promise<void> {
-    while (!stopping.signal.aborted) if ((await foldOutcomes(db, BATCH_SIZE)) < BATCH_SIZE) return
+    while (!stopping.signal.aborted) if ((await foldOutcomes(db, { limit: BATCH_SIZE })) < BATCH_SIZE) return
   }
   return {
     count,

@@ -90,7 +90,7 @@ async function settleWithFailures(
   all: readonly EndedAttempt[],
 ): Promise<SettledAttempts> {
   const ids = [...new Set(all.map((item) => item.webhook))]
-  const webhooks = new Map((await lockFreeWebhooks(tx, ids)).map((row) => [row.id, row]))
+  const webhooks = new Map((await lockFreeWebhooks(tx, { ids })).map((row) => [row.id, row]))
   const missing = ids.filter((id) => !webhooks.has(id))
   const locked = new Set(missing.length > 0 ? await listExisting(tx, missing) : [])
   const [heldBack, attempts] = [

@@ -92,7 +92,7 @@ export function buildNoticeWorker(deps: NoticeWorkerDeps): NoticeWorker {
 
 /** Writes the mails of the account whose turn it is. Returns their number; undefined when no turn is due. */
 async function takeTurnOfHome(deps: NoticeWorkerDeps, tx: Database, now: Date): Promise<number | undefined> {
-  const turn = await lockDueTurn(tx, now)
+  const turn = await lockDueTurn(tx, { now })
   if (!turn) return undefined
   const { account } = turn
   const notices = await listDueNotices(tx, { account, limit: NOTICES_LIMIT })
@@ -137,7 +137,7 @@ async function tell(
   tx: Database,
   { account, told, now }: { account: AccountId; told: readonly DueNotice[]; now: Date },
 ): Promise<number> {
-  const accountName = await findAccountName(tx, account)
+  const accountName = await findAccountName(tx, { account })
   const fresh = accountName === undefined ? [] : await noteTold(tx, told, now)
   return fresh.length > 0
     ? writeNoticeMails(deps, tx, { account, accountName: accountName ?? '', told: fresh, now })

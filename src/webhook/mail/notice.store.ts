@@ -3,7 +3,7 @@ import type { MailId } from '../../identity/mail/mail.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import { GLOBAL_WEBHOOKS, type MailKind, type MailNotice } from './notice.ts'
 
 const NOTICE_COLUMNS = [
@@ -61,28 +61,18 @@ interface MailTurn {
   accountName: string
 }
 
-const takeTurn = statement<MailTurn, { now: Date }>(`
+/** Locks the account whose turn is due first until the transaction ends. Undefined when none is. */
+export const lockDueTurn = rowStatement<MailTurn, { now: Date }>(`
   with turn as (
     select account from webhook_mail_turn where due_at <= $now and not is_resting(account)
     order by due_at limit 1 for update skip locked
   )
   select t.account, coalesce((select a.name from account a where a.document_id = t.account), '') as "accountName" from turn t`)
 
-/** Locks the account whose turn is due first until the transaction ends. Undefined when none is. */
-export async function lockDueTurn(db: Database, now: Date): Promise<MailTurn | undefined> {
-  const [row] = await takeTurn(db, { now })
-  return row
-}
-
-const selectAccountName = statement<{ name: string }, { account: AccountId }>(
+/** The name of an account in home; undefined when it is deleted. */
+export const findAccountName = valueStatement<string | undefined, { account: AccountId }>(
   'select name from account where document_id = $account and deleted_at is null',
 )
-
-/** The name of an account in home; undefined when it is deleted. */
-export async function findAccountName(home: Database, account: AccountId): Promise<string | undefined> {
-  const [row] = await selectAccountName(home, { account })
-  return row?.name
-}
 
 /** A notice with the present state of its webhook. */
 export interface DueNotice {

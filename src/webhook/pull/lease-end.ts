@@ -43,7 +43,7 @@ export function buildLeaseEnder(deps: LeaseEnderDeps): LeaseEnder {
 
   async function endLapsed(): Promise<void> {
     while (!stopping.signal.aborted && deps.isTrusted()) {
-      const lapsed = await listLapsed(db, new Date(clock.now()), BATCH_SIZE)
+      const lapsed = await listLapsed(db, { now: new Date(clock.now()), limit: BATCH_SIZE })
       if (lapsed.length === 0) return
       const settled = await deps.settle(lapsed.map((row) => endLease(row, workerId)))
       deps.onSettled(settled)

@@ -1,6 +1,6 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { isAfter, statement } from '../../postgres/statement/statement.ts'
+import { columnStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 import { type ClaimedDispatch, readClaimedDispatch, WORK_JSON } from '../delivery/claimed-work.ts'
 import type { AttemptTrigger } from '../delivery/outcome.ts'
 
@@ -36,7 +36,8 @@ export async function leaseDue(
   return rows.map(({ work }) => readClaimedDispatch(work))
 }
 
-const selectReady = statement<{ id: WebhookId }, { webhooks: readonly WebhookId[]; now: Date }>(`
+/** The webhooks among these that need not wait: a row is due, or the webhook is inactive or deleted. */
+export const listReady = columnStatement<WebhookId, { webhooks: readonly WebhookId[]; now: Date }>(`
   select a.id from unnest($webhooks::uuid[]) as a (id)
   left join lateral (select w.is_actived, w.deleted_at from webhook w where w.document_id = a.id offset 0) w on true
   cross join lateral (
@@ -44,11 +45,6 @@ const selectReady = statement<{ id: WebhookId }, { webhooks: readonly WebhookId[
       where d.webhook = a.id and d.next_attempt_at <= $now order by d.next_attempt_at limit 1) is not null as is_due offset 0
   ) d
   where d.is_due or w.is_actived is not true or w.deleted_at is not null`)
-
-/** The webhooks among these that need not wait: a row is due, or the webhook is inactive or deleted. */
-export async function listReady(db: Database, webhooks: readonly WebhookId[], now: Date): Promise<WebhookId[]> {
-  return (await selectReady(db, { webhooks, now })).map(({ id }) => id)
-}
 
 /** Maximum count of waiting rows. */
 const BACKLOG_LIMIT = 10_000
@@ -93,14 +89,10 @@ const LEASED = `d.document_id as id, d.fence, d.attempts as attempt, d.attempt_t
     d.keeps_schedule as "keepsSchedule", d.webhook, d.event, d.last_attempt_at as "startedAt",
     d.leased_until as "leasedUntil"`
 
-const selectLapsed = statement<LeasedRow, { now: Date; limit: number }>(`
+/** Up to `limit` rows whose lease has ended. They are not locked: the first record ends the lease. */
+export const listLapsed = statement<LeasedRow, { now: Date; limit: number }>(`
   select ${LEASED} from webhook_dispatch_open d
   where d.leased_until <= $now order by d.leased_until limit $limit`)
-
-/** Up to `limit` rows whose lease has ended. They are not locked: the first record ends the lease. */
-export function listLapsed(db: Database, now: Date, limit: number): Promise<LeasedRow[]> {
-  return selectLapsed(db, { now, limit })
-}
 
 /** A row of the ledger that a receipt names. The facts of an attempt hold while `leasedUntil` is not null. */
 export type ReceiptRow = Omit<LeasedRow, 'leasedUntil'> & {
@@ -110,7 +102,8 @@ export type ReceiptRow = Omit<LeasedRow, 'leasedUntil'> & {
   lastError: string | null
 }
 
-const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly DispatchId[] }>(`
+/** The rows among these that belong to this webhook, open or ended. */
+export const listReceiptRows = statement<ReceiptRow, { webhook: WebhookId; ids: readonly DispatchId[] }>(`
   select ${LEASED}, false as "isSuccess", false as "isEnded", d.last_error as "lastError" from unnest($ids::uuid[]) as a (id)
   cross join lateral (select * from webhook_dispatch_open d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook
@@ -120,11 +113,6 @@ const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly
   from unnest($ids::uuid[]) as a (id)
   cross join lateral (select * from webhook_dispatch_ended d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook`)
-
-/** The rows among these that belong to this webhook, open or ended. */
-export function listReceiptRows(db: Database, webhook: WebhookId, ids: readonly DispatchId[]): Promise<ReceiptRow[]> {
-  return selectReceipts(db, { webhook, ids })
-}
 
 /** A lease that was extended. */
 export interface ExtendedLease {

@@ -137,7 +137,7 @@ function readReceipt(receipt: string): Receipt {
 
 async function readRows(tx: Database, webhook: WebhookRecord, receipts: readonly Receipt[]): Promise<Rows> {
   const ids = receipts.map(({ id }) => id)
-  return new Map((await listReceiptRows(tx, webhook.id, ids)).map((row) => [row.id, row]))
+  return new Map((await listReceiptRows(tx, { webhook: webhook.id, ids })).map((row) => [row.id, row]))
 }
 
 type LeasedReceipt = ReceiptRow & { leasedUntil: Date }

@@ -79,7 +79,7 @@ export async function rotateSigningKey(
 ): Promise<WebhookRecord> {
   const { publicKey, signingKeyEncrypted } = buildKeyColumns(deps, id, true)
   const until = new Date(now.getTime() + KEY_OVERLAP_MS)
-  const rotated = await rotateSigningKeyOf(db, id, { publicKey, signingKeyEncrypted, until, by, now })
+  const rotated = await rotateSigningKeyOf(db, { id, publicKey, signingKeyEncrypted, until, by, now })
   if (rotated) return rotated
   const webhook = await findWebhook(db, id)
   if (!webhook) throw notFound('webhook')

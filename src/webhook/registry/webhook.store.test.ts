@@ -188,15 +188,15 @@ test('webhooks that another transaction has locked are passed over, and the othe
   const [held, free, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook(), await t.ledger.addWebhook()]
   await inTransaction(t.db, async (tx) => {
     await findWebhook(tx, held, { lock: true })
-    expect(idsOf(await lockFreeWebhooks(t.db, [held, free]))).toEqual([free])
+    expect(idsOf(await lockFreeWebhooks(t.db, { ids: [held, free] }))).toEqual([free])
   })
   await whileHeld(
     t.db,
-    (tx) => lockFreeWebhooks(tx, [free]),
+    (tx) => lockFreeWebhooks(tx, { ids: [free] }),
     () => t.rename(free),
   )
   await inTransaction(t.db, async (tx) => {
-    await lockFreeWebhooks(tx, [free])
+    await lockFreeWebhooks(tx, { ids: [free] })
     await t.rename(other)
   })
 })

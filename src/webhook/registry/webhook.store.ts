@@ -241,14 +241,10 @@ export async function changeLockedWebhook(
   return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }
 
-const lockFree = statement<WebhookRecord, { ids: readonly WebhookId[] }>(`
+/** Locks webhooks until the transaction ends; skips those locked by another transaction. */
+export const lockFreeWebhooks = statement<WebhookRecord, { ids: readonly WebhookId[] }>(`
   select ${webhook.members('w')} from webhook w where w.document_id = any($ids::uuid[])
   order by w.document_id for no key update skip locked`)
-
-/** Locks webhooks until the transaction ends; skips those locked by another transaction. */
-export async function lockFreeWebhooks(db: Database, ids: readonly WebhookId[]): Promise<WebhookRecord[]> {
-  return lockFree(db, { ids })
-}
 
 /** The stored ones of the webhooks, including deleted ones. */
 export async function listExisting(db: Database, ids: readonly WebhookId[]): Promise<WebhookId[]> {

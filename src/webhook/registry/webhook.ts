@@ -240,7 +240,9 @@ export async function setWebhookActive(
 ): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
   const { isActived, caller, now } = input
   const change = { by: caller.userId, now }
-  const changed = await (isActived ? activateIfDifferent(db, id, change) : deactivateIfActive(db, id, change))
+  const changed = await (isActived
+    ? activateIfDifferent(db, { id, ...change })
+    : deactivateIfActive(db, { id, ...change }))
   if (changed) return { webhook: changed, isChanged: true }
   const webhook = await loadWebhook(db, id)
   const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null
@@ -270,7 +272,7 @@ export async function rotateSecret(
 ): Promise<{ webhook: WebhookRecord; secret: string }> {
   const secret = createSecret(deps.random)
   const secretEncrypted = deps.keyring.seal(secret, secretContextOf(id))
-  const webhook = await rotateSecretOf(db, id, { secretEncrypted, by: input.caller.userId, now: input.now })
+  const webhook = await rotateSecretOf(db, { id, secretEncrypted, by: input.caller.userId, now: input.now })
   return { webhook: webhook ?? throwNotFound(), secret }
 }
 
@@ -282,7 +284,7 @@ export async function deleteWebhook(
   input: { caller: Caller; now: Date },
 ): Promise<WebhookRecord> {
   const { caller, now } = input
-  const deleted = (await softDeleteWebhook(db, id, { by: caller.userId, now })) ?? throwNotFound()
+  const deleted = (await softDeleteWebhook(db, { id, by: caller.userId, now })) ?? throwNotFound()
   await deps.cancelWaitingDispatches(db, deleted.id, now)
   return deleted
 }

@@ -61,7 +61,7 @@ async function replayNext(
   job: ReplayJobRecord,
   { workerId, now }: { workerId: string; now: Date },
 ): Promise<JobStepResult<ReplayProgress> | undefined> {
-  const room = REPLAYS_ON_THEIR_WAY_LIMIT - (await countOnTheirWay(tx, job.id))
+  const room = REPLAYS_ON_THEIR_WAY_LIMIT - (await countOnTheirWay(tx, { job: job.id }))
   if (room <= 0) return undefined
   const items = await listNextItems(tx, job, Math.min(room, REPLAY_BATCH_SIZE))
   const facts = await listReplayFacts(tx, items, { lock: true })

@@ -8,7 +8,7 @@ import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, valueStatement } from '../../postgres/statement/statement.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
 import { ReplayJobRow } from './replay-job.schema.ts'
 import type { ReplayJobId, SkipCounts } from './replay-job-record.ts'
@@ -167,16 +167,11 @@ export async function listNextItems(
   return rows.map((row) => row.dispatch as DispatchId)
 }
 
-const countOpen = statement<{ open: number }, { job: ReplayJobId }>(`
+/** Number of queued rows of a job: made due by it and not posted yet. Rows of inactive webhooks do not count. */
+export const countOnTheirWay = valueStatement<number, { job: ReplayJobId }>(`
   select count(*)::int as open
   from webhook_dispatch_open d join webhook w on w.document_id = d.webhook and w.is_actived and w.deleted_at is null
   where d.replay_job = $job`)
-
-/** Number of queued rows of a job: made due by it and not posted yet. Rows of inactive webhooks do not count. */
-export async function countOnTheirWay(db: Database, job: ReplayJobId): Promise<number> {
-  const [row] = await countOpen(db, { job })
-  return row?.open ?? 0
-}
 
 /** Deletes up to `limit` ended jobs older than `before`, with their rows. Returns their number. */
 export const deleteOldReplayJobs = deletionOfOld('replay_job', { key: 'document_id', time: 'ended_at' })

@@ -179,7 +179,7 @@ export function buildFleet(options: FleetOptions): Fleet {
       stopping.abort()
       inbox.stop()
       joined.resolve()
-      await Promise.all([listener.stop(), bus?.stop(), removeProcess(db, id).catch(() => {})])
+      await Promise.all([listener.stop(), bus?.stop(), removeProcess(db, { process: id }).catch(() => {})])
     },
   }
 }
