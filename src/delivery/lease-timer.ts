@@ -16,10 +16,7 @@ export interface KeptLease extends WorkerLease {
   stop(): void
 }
 
-/**
- * Keeps a lease renewed. `renew` then returns the result of the last renewal while that is fresh; concurrent callers
- * share one.
- */
+/** Keeps a lease renewed. `renew` returns the last result while it is fresh; concurrent callers share one. */
 export function keepRenewed(lease: WorkerLease, { clock, logger }: { clock: Clock; logger: Logger }): KeptLease {
   const stopping = new AbortController()
   let isRunning = false

@@ -85,9 +85,7 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
   nextDueAt(room?: WorkerRoom): Promise<Date | null>
 }
 
-/**
- * The part of the routing statement that one policy writes (docs/decisions/0019-one-engine-three-policies.md).
- */
+/** The part of the routing statement that a policy writes (docs/decisions/0019-one-engine-three-policies.md). */
 export interface RoutingPart {
   /**
    * The query of the rows that events are routed to. Reads `routed`, the events with the columns of `event_occurrence`;

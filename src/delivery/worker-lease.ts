@@ -16,10 +16,7 @@ export const JOIN_WAIT_MS = 1_500
 export interface WorkerLease {
   /** Renews the lease. Returns the lost workers, whose claims must be repeated. */
   renew(): Promise<string[]>
-  /**
-   * Whether this worker may claim and take back: false while the clocks of machine and database differ by over 10 s,
-   * since one of them is wrong.
-   */
+  /** Whether this worker may claim: false while the clocks of machine and database differ by over 10 s. */
   isTrusted(): boolean
   /** Whether other workers were alive at the last renewal; a joining worker waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean

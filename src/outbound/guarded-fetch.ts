@@ -45,9 +45,7 @@ export class GuardedFetchError extends Error {
   }
 }
 
-/**
- * The fault of this process behind an error of a guarded request, also if a library has wrapped it; undefined for none.
- */
+/** The fault of this process behind an error of a guarded request, also a wrapped one; undefined for none. */
 export function findOwnFault(error: unknown): OwnFault | undefined {
   for (let at = error, depth = 0; at !== undefined && at !== null && depth < 5; depth += 1) {
     if (at instanceof GuardedFetchError) return at.ownFault

@@ -110,8 +110,7 @@ export interface Taking extends Lease {
 }
 
 /**
- * Writes the events that concern this database and are new, queues them for the router, and moves the position, in one
- * statement.
+ * Writes the new events that concern this database, queues them for the router, and moves the position: one statement.
  */
 export async function takeIn(db: Database, taking: Taking): Promise<TakenIn> {
   const { isHome, events, to, storedAt, fingerprint, seen, runner, leaseMs } = taking

@@ -7,10 +7,7 @@ import type { IntakeState } from './intake.store.ts'
  */
 const AHEAD_CONFIRMED_MS = 5_000
 
-/**
- * Interval at which the message at the position is compared without a reason: a log that an operator restores from a copy
- * keeps the connections of its clients.
- */
+/** Interval of a comparison without a reason: a log restored from a copy keeps the connections of its clients. */
 const CHECK_EVERY_MS = 10_000
 
 /** The suspicion that a log has lost its end, and others may have appended in its place. */

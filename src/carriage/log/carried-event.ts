@@ -114,8 +114,7 @@ const MAC_LENGTH = 43
 const ORIGIN = new RegExp(`^[^.]{${MAC_LENGTH}}\\.\\[${VERSION},"[0-9a-f-]{36}","([a-z][a-z0-9-]{0,30})"`)
 
 /**
- * The origin that a sealed header names; undefined for another form. The seal is not checked: what it names may only be a
- * reason to pass the message over.
+ * The origin that a sealed header names; undefined for another form. Unchecked: a reason to pass a message over only.
  */
 export const peekOrigin = (sealed: string): string | undefined => ORIGIN.exec(sealed)?.[1]
 

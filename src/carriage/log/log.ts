@@ -73,10 +73,7 @@ export interface EventLog {
   readAt(sequence: number): Promise<LogEntry | undefined>
   /** The last stored entry; undefined for an empty log. Throws a `LogError`. */
   readLast(): Promise<LogEntry | undefined>
-  /**
-   * Number of times that its connection was made again. A log that lost its end had its servers restarted: what is known
-   * of it is compared with it when the number has changed.
-   */
+  /** Number of times that its connection was made again: what is known of the log is then compared with it. */
   countReconnects(): number
   /** Whether this process considers it reachable. */
   isConnected(): boolean

@@ -83,10 +83,7 @@ const deleteEvents = statement<
   select l.created_at::text as at, l.document_id::text as id
   from page l order by l.created_at desc, l.document_id desc limit 1`)
 
-/**
- * Deletes a page of the account's events up to an ordinal, without those that are still in use. Returns the last key;
- * undefined at the end.
- */
+/** Deletes a page of the account's unused events up to an ordinal. Returns the last key; undefined at the end. */
 export async function deleteEventPage(
   tx: Database,
   given: { account: AccountId; ordinal: number; after: CopiedKey; limit: number },
@@ -127,8 +124,7 @@ const giveBack = changeStatement<{ rows: string; origin: string }>(`
     where e.origin is null))`)
 
 /**
- * Deletes those of the listed events that their database recorded itself and that no delivery here needs. What was taken in
- * before is again what `source` recorded.
+ * Deletes those of the listed events that no delivery here needs. One taken in before is again what `source` recorded.
  */
 export async function deleteListedEvents(tx: Database, rows: string, source: string): Promise<void> {
   await deleteListed(tx, { rows })

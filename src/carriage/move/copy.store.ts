@@ -5,8 +5,7 @@ import { LEDGER, type LedgerPart, STATE } from './account-tables.ts'
 import type { CopiedKey } from './move.store.ts'
 
 /**
- * Rows travel as JSON that this process does not read: numbers beyond 2^53, instants and sealed values arrive as they
- * were. `rows` is the text of an array.
+ * Rows travel as JSON text of an array, never parsed here: large numbers, instants and sealed values stay as they were.
  */
 interface Page {
   rows: string
@@ -58,10 +57,7 @@ const COUNTED = `, counted as (
       set deliveries = webhook_delivery_minute.deliveries + excluded.deliveries
   )`
 
-/**
- * An event of the account that was taken in here before is now one of this database: the recorder gives it away, and would
- * not publish it again.
- */
+/** An event of the account that was taken in here before is now this database's own: the recorder gives it away. */
 const ADOPT = `on conflict (document_id) do update set origin = null
       where event_occurrence.account = current_setting('signalbox.moved_account')::uuid
         and event_occurrence.origin is not null and excluded.origin is null`

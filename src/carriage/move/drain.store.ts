@@ -9,10 +9,7 @@ interface OfAccount {
 /** The webhooks of the account that receive its events alone. */
 const OWN = 'array(select w.document_id from webhook w where w.account = $account and not w.is_global)'
 
-/**
- * Whether events of the account wait for their routing, or tests of its inactive webhooks for their attempt. `offset
- * 0`: the few rows of each queue are read, and each looked up by its key.
- */
+/** Whether events of the account wait for routing, or tests of inactive webhooks. `offset 0`: the queues are short. */
 export const hasUnrouted = valueStatement<boolean, OfAccount>(`
   select exists (
     select from event_queue q cross join lateral (

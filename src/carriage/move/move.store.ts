@@ -42,10 +42,7 @@ const MOVE = `account, source, target, version::float8 as version, step, epoch::
   coalesce(lease_until, updated_at + ${LEASE}) < clock_timestamp() as "isInterrupted",
   created_at as "createdAt", updated_at as "updatedAt"`
 
-/**
- * Begins a move, unless the account is in `target` or moving already. `drainSeconds`: how long it waits for what is under
- * way before it goes back.
- */
+/** Begins a move, unless the account is in `target` or moving. `drainSeconds`: wait for what is under way. */
 export const beginMove = rowStatement<MoveRecord, { account: AccountId; target: Place; drainSeconds: number }>(`
   insert into account_move (account, source, target, version, step, drain_until, created_at, updated_at)
   select $account::uuid, c.cell, $target::text, coalesce(c.version, 0) + 1, 'hold',

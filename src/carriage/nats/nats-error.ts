@@ -25,10 +25,7 @@ interface ApiError {
   description?: unknown
 }
 
-/**
- * The error for a failure of the client or the server. Its message names the cause, and the server's own words, which
- * contain no secret of the client.
- */
+/** The error for a failure of the client or the server, with the server's words, which contain no secret. */
 export function toLogError(error: unknown): LogError {
   if (error instanceof LogError) return error
   const given = error as ApiError & { name?: string; message?: string }

@@ -18,10 +18,7 @@ import { ensureStream, STREAM_NOT_FOUND, type StreamSettings, stateOf } from './
 const ID = 'Event-Id'
 const RECORDED_AT = 'Event-Time'
 
-/**
- * Wait for an answer: a leader that died never answers. Its successor is elected in 4 to 6 s, and the relay asks it
- * next.
- */
+/** Wait for an answer: a leader that died never answers, and its successor is elected in 4 to 6 s. */
 const ANSWER_LIMIT_MS = 5_000
 
 /** Header of a message of a batch: the sequence of the one before it in the same batch; 0 in the first one. */

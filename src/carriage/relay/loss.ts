@@ -13,8 +13,7 @@ export interface FoundLoss {
 }
 
 /**
- * Events are recorded before they reach the outbox, by a transaction that may take some seconds: those recorded up to
- * this long before the last stored one are published again as well.
+ * Events recorded up to this long before the last stored one are published again: a recording may take some seconds.
  */
 const MARGIN_MS = 300_000
 

@@ -169,10 +169,7 @@ const BEGIN = `
 
 const begin = changeStatement<{ after: Date; now: Date }>(`update event_log set ${BEGIN} where name = 'events'`)
 
-/**
- * Begins to republish the events recorded after an instant; of two such requests the earlier instant counts. False
- * while the log is off.
- */
+/** Begins to republish the events recorded after an instant, the earlier one of two requests. False: the log is off. */
 export async function beginRepublication(db: Database, given: { after: Date; now: Date }): Promise<boolean> {
   return (await begin(db, given)) > 0
 }

@@ -34,10 +34,7 @@ export const RETRY_MS = 1_000
 /** Interval at which a relay verifies the log, where nothing else makes it do so. */
 const CHECK_EVERY_MS = 10_000
 
-/**
- * Time for which a log must end before its confirmed position to count as lost: a new leader may not have read its
- * whole log.
- */
+/** Time for which a log must end too early to count as lost: a new leader may not have read its whole log. */
 const BEHIND_CONFIRMED_MS = 5_000
 
 /** Counters of a relay. */

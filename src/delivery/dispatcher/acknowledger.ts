@@ -7,10 +7,7 @@ import { buildHeldResults, RECORD_RETRY_MS, type Result } from './held-results.t
 /** Maximum number of results in one statement. */
 const RECORD_BATCH_SIZE = 500
 
-/**
- * Time in which results are collected before they are recorded: the cost of a statement hardly depends on its rows.
- * After a kill these attempts are repeated, like those in flight.
- */
+/** Time in which results are collected for one statement. After a kill these attempts are repeated. */
 const COLLECT_MS = 10
 
 /** Time after which a statement no longer delays the results of other groups. */

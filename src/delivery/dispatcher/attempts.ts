@@ -7,10 +7,7 @@ import type { Lanes, LaneTicket } from './lanes.ts'
 /** Time for attempts in flight after the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-/**
- * Time for which a claim whose result was refused is kept: its attempt is then repeated, and the next result may be refused
- * too.
- */
+/** Time for which a claim with a refused result is kept: its attempt is repeated, and may be refused again. */
 const REFUSED_KEPT_MS = 20_000
 
 /** Dependencies of attempts. */

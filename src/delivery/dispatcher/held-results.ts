@@ -7,8 +7,7 @@ import type { Claim } from '../policy.ts'
 export const RECORD_RETRY_MS = 250
 
 /**
- * Tries after which a line reports blocked results: 5 s, and the waits for locks. Two processes block each other for
- * less.
+ * Tries after which a line reports blocked results: 5 s and the waits for locks; processes block each other for less.
  */
 const TRIES_BETWEEN_LINES = 20
 

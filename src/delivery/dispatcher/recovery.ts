@@ -28,10 +28,7 @@ export interface RecoveryDeps<Ended extends Claim, Settled> {
 
 /** Ends claims whose worker has stopped, and claims of this process whose answer never arrived. */
 export interface Recovery {
-  /**
-   * Registers this worker; resolves at the abort too. Other workers see it before it claims, since all count each
-   * other's claims.
-   */
+  /** Registers this worker, whom others see before it claims; resolves at the abort too. */
   join(signal: AbortSignal): Promise<void>
   /** Renews the lease and ends such claims: their attempts count as interrupted and are repeated at once. */
   run(): Promise<void>

@@ -1,10 +1,7 @@
 /** Share of all slots for slow groups. */
 const SLOW_SHARE = 0.25
 
-/**
- * Share of all slots that late groups may hold while others want them, and the share that is then kept free for the
- * others.
- */
+/** Share of all slots that late groups may hold while others want them, and share kept free for the others then. */
 const LATE_SHARE = 0.25
 
 /** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */

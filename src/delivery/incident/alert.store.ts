@@ -99,10 +99,7 @@ const claim = statement<
     order by due_at limit $limit for update skip locked))
   returning document_id, incident, subject, summary, url, since, resolved_at, firing_posted_at is null as is_firing, attempts`)
 
-/**
- * Claims incidents that are due, until `leaseEnd`: after it another process may post them. An incident that ended a day
- * ago and was never posted, for lack of a receiver, is dropped.
- */
+/** Claims due incidents until `leaseEnd`. One that ended a day ago and was never posted is dropped. */
 export async function claimIncidents(
   db: Database,
   { now, leaseEnd, limit }: { now: Date; leaseEnd: Date; limit: number },

@@ -42,10 +42,7 @@ export interface JobTable<Id extends string, Job, Progress extends object> {
   change(db: Database, id: Id, change: Progress & JobChange, now: Date): Promise<Job>
 }
 
-/**
- * Builds the statements of a table of jobs: the members of a record as SQL, and what each member of the progress of its kind
- * sets (`columnChange`).
- */
+/** Builds the statements of a table of jobs from the members of a record and the changes that progress makes. */
 export function buildJobTable<Id extends string, Job extends object, Progress extends object>(parts: {
   table: string
   members: string

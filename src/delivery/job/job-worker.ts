@@ -16,9 +16,7 @@ export interface JobStepResult<Progress> {
 export interface JobKind<Id extends string, Job, Claimed extends { job: Job }, Progress extends object>
   extends Pick<JobRunnerDeps<Id, Job & { status: JobStatus }>, 'name' | 'failedLine' | 'describe'> {
   table: Pick<JobTable<Id, Job, Progress>, 'listRunning' | 'change'>
-  /**
-   * Locks a running job until the transaction ends; undefined when it is no longer running, or another worker has it.
-   */
+  /** Locks a running job until the transaction ends; undefined when it runs no longer, or another worker has it. */
   claim(tx: Database, id: Id): Promise<Claimed | undefined>
   /** Does a part of a claimed job in the transaction `tx`. Undefined when there is nothing to do now. */
   step(tx: Database, claimed: Claimed, now: Date): Promise<JobStepResult<Progress> | undefined>

@@ -8,8 +8,7 @@ const SECRETS_LIMIT = 10_000
 /** Secrets of receivers, decrypted once and kept in memory. */
 export interface SealedCache<Opened> {
   /**
-   * Opens what a receiver has stored as `sealed`. A new value is stored otherwise, so the one before is dropped at its first
-   * use. Throws a `KeyringError` for one that does not open.
+   * Opens what a receiver has stored, in place of a former value. Throws a `KeyringError` for one that does not open.
    */
   open(receiver: string, sealed: string): Opened
 }

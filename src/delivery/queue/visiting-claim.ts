@@ -92,9 +92,7 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
   }
 }
 
-/**
- * The part `placed`: the rows `due`, each with its position in its lane. Each group has one before any has a second.
- */
+/** The part `placed`: the rows `due`, by lane. Each group has one before any has a second. */
 export const placeDue = (columns: string, order: string) => `
   placed as materialized (
     select ${columns}, is_slow, row_number() over (partition by is_slow order by turn, ${order}) as place from due

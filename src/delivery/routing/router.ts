@@ -15,16 +15,10 @@ const RETRY_MS = 1_000
 /** Maximum number of events in one batch. */
 const BATCH_EVENTS = 500
 
-/**
- * Target for the rows of a batch, estimated from the previous batch: 500 events for thousands of webhooks in one
- * statement would exceed the statement timeout each time.
- */
+/** Target for the rows of a batch, estimated from the previous batch: it must not exceed the statement timeout. */
 const BATCH_ROWS = 10_000
 
-/**
- * Pause of the router after a batch of several events: they arrive faster than they are routed, and the cost of a batch
- * hardly depends on its events. A single event is routed at once.
- */
+/** Pause after a batch of several events: more arrive meanwhile, and the cost of a batch hardly depends on them. */
 const BUSY_REST_MS = 4
 
 /** Dependencies of a router. */
@@ -34,10 +28,7 @@ export interface RouterDeps {
   logger: Logger
   /** Pause between batches, in real time. It decides nothing. */
   rest?: Clock['sleep']
-  /**
-   * One for each policy. The first one sets the pace: the router waits for its slots. Rows of a policy without slots
-   * are written and wait in its queue.
-   */
+  /** One for each policy. The router waits for slots of the first one; rows of the others wait in their queues. */
   dispatchers: readonly [Dispatcher, ...Dispatcher[]]
   /** Limit of rows in one part of a fan-out. Default: 1,000. */
   partRows?: number
@@ -133,9 +124,7 @@ export function buildRouter(deps: RouterDeps): Router {
     return total
   }
 
-  /**
-   * Does so, and waits for room for the next part; false when there is none. A failure stops it until the next read.
-   */
+  /** Does so, and waits for room for the next part; false when there is none. A failure stops it. */
   async function continueFanOut(): Promise<boolean> {
     try {
       if ((await writeParts()) === undefined) return false

@@ -126,10 +126,7 @@ export async function insertExternalEventType(
   return inserted
 }
 
-/**
- * Activates or deactivates an event type for subscriptions and routing. Undefined for an unknown id, an unchanged
- * state, or the deactivation of one of the names `kept`.
- */
+/** Activates or deactivates an event type. Undefined for an unknown, an unchanged, or a `kept` one. */
 export const setActiveIfDifferent = rowStatement<
   EventTypeRecord,
   { id: string; isActived: boolean; now: Date; kept: readonly string[] }

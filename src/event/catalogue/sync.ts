@@ -103,10 +103,7 @@ function buildStatus(
   }
 }
 
-/**
- * Writes the generated catalogue into the `event` table and returns the comparison afterwards
- * (docs/contract/events.md#catalogue-sync). `by` is null for a deployment or a command.
- */
+/** Writes the generated catalogue (docs/contract/events.md#catalogue-sync). `by` is null for a command. */
 export async function syncCatalogue(
   deps: { ids: IdMaker; catalogue: readonly CatalogueEntry[] },
   db: Database,

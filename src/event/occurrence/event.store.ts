@@ -134,10 +134,7 @@ const VISIBLE_TYPES = (accounts: string) => `
     select from webhook_event s where s.event = t.document_id and s.account = any(${accounts}) and s.deleted_at is null
     offset 0)))`
 
-/**
- * The events of an account, or of all, as the base of a list; for callers of the accounts `scope` only those of visible
- * event types.
- */
+/** The events of an account, or of all; for callers of `scope` those of visible event types. The base of a list. */
 export function selectEvents(db: Database, own: OwnAccount | undefined, scope: PermissionScope) {
   const all = selectRecord(db.selectFrom('event_occurrence'), stored)
   if (!own || scope === 'all') return all
@@ -146,10 +143,7 @@ export function selectEvents(db: Database, own: OwnAccount | undefined, scope: P
   return all.where('account', '=', own).where((eb) => eb('event', '=', eb.fn.any(types)))
 }
 
-/**
- * All events of a database, for a list that is merged from several. What another database recorded is in both, with one id:
- * it is counted where it was recorded.
- */
+/** All events of a database, to be merged with those of others: an event is counted where it was recorded. */
 export function listMergedEvents(db: Database): RowList<StoredEvent> {
   const all = selectRecord(db.selectFrom('event_occurrence'), stored)
   const { counted } = buildPart(all.where('origin', 'is', null))

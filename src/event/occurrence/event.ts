@@ -32,10 +32,7 @@ export interface EventDraft {
   action: string
   /** The resource's `document_id`, or the outside service's own id. */
   resourceId: string | null
-  /**
-   * Address of the resource: a path of this service, a URL of another one, or null
-   * (docs/contract/webhooks.md#envelope).
-   */
+  /** Address of the resource: a path, a URL of another service, or null (docs/contract/webhooks.md#envelope). */
   url: string | null
   /** The subject of the event, to which it is never delivered. */
   excludedWebhook?: WebhookId
@@ -50,10 +47,7 @@ export async function loadEvent(db: Database, id: string): Promise<StoredEvent> 
   return event
 }
 
-/**
- * Checks that an event exists, belongs to an account of the caller, and has an event type visible to the caller. Throws
- * 404.
- */
+/** Checks that an event exists and is visible to a caller of these accounts. Throws 404. */
 export async function checkEvent(db: Database, id: string, scope: PermissionScope): Promise<void> {
   if (scope === 'all') await loadEvent(db, id)
   else if (!(await isVisibleTo(db, id, scope))) throw notFound('event')

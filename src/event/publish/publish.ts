@@ -47,10 +47,7 @@ export interface PublishLimiter {
 /** Dependencies of publishing. */
 export interface PublishDeps extends EventDeps {
   accountLimits: PublishLimiter
-  /**
-   * Records events together with the audit entries of their request; false when a rule of `findPublicationErrors` is
-   * broken, and nothing is stored. Shares its statement with other requests.
-   */
+  /** Records the events and audit entries of a request; false, and nothing is stored, when a rule is broken. */
   recordPublications: (publications: {
     events: readonly EventRecord[]
     pairs: readonly PublishedPair[]

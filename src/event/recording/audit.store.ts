@@ -158,9 +158,7 @@ export function toPublicationValues(entry: AuditRecord | undefined): unknown[] {
   ]
 }
 
-/**
- * Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns their number.
- */
+/** Clears up to `limit` entries from before `before` in events that are kept longer. Returns their number. */
 export const clearOldPublicationEntries = valueStatement<number, { before: Date; limit: number }>(`
   with cleared as (
     update event_occurrence set ${PUBLICATION_COLUMNS.map(([name]) => `${name} = null`).join(', ')}

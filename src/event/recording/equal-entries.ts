@@ -11,10 +11,7 @@ const WINDOW_MS = 60_000
 /** Interval at which a process adds its counts to the database. A crash loses the counts of one interval. */
 const FLUSH_EVERY_MS = 1_000
 
-/**
- * Maximum number of different entries of a process in one window. Beyond it entries differ by action, outcome, reason
- * and caller only.
- */
+/** Maximum number of different entries of a process in one window; beyond it, subjects are not told apart. */
 const DIFFERENT_LIMIT = 1_000
 
 /**

@@ -73,10 +73,7 @@ const deleteOwn = statement<
     limit $limit`),
 )
 
-/**
- * Deletes up to `limit` such events of the accounts with a retention of their own, each before its edge. Returns their
- * number.
- */
+/** Deletes such events of the accounts with a retention of their own. Returns their number. */
 export async function deleteOwnEvents(
   db: Database,
   { own, auditBefore, limit }: { own: OwnEdges['own']; auditBefore: Date; limit: number },

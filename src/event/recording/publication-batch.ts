@@ -9,18 +9,13 @@ import { type Publications, recordAndRoute, recordPublicationBatch } from './pub
 /** Maximum number of running statements: while one waits for the disk, the next one fills. */
 const STATEMENTS_AT_ONCE = 2
 
-/**
- * Time after which a statement no longer counts as running: it waits for a dead connection or a lock. Others must not
- * wait behind two of these.
- */
+/** Time after which a statement no longer counts as running: it waits for a dead connection or a lock. */
 const STUCK_MS = 500
 
 /** Maximum number of events in a statement with more than one request. */
 const EVENTS_LIMIT = 2_000
 
-/**
- * Maximum number of events that a statement routes itself: for more, the router's larger batches cost less for each.
- */
+/** Maximum number of events that a statement routes itself: the router's batches cost less for each. */
 const INLINE_EVENTS = 16
 
 /** Dependencies of a batch. */
@@ -42,9 +37,7 @@ export interface PublicationBatchDeps {
 
 /** Records publications; those of concurrent requests share a statement. */
 export interface PublicationBatch {
-  /**
-   * Resolves when the events and audit entries are durable; false when a rule is broken, and nothing of them is stored.
-   */
+  /** Resolves when events and entries are durable; false, and nothing is stored, when a rule is broken. */
   record(publications: Publications): Promise<boolean>
 }
 

@@ -18,10 +18,7 @@ export interface RowChange {
   changes_without_values?: string[]
 }
 
-/**
- * The differences of a row before and after a change, both as the API shows them and so without secrets
- * (docs/contract/api.md#audit-entries). Members that only `after` has are omitted. Pure.
- */
+/** The differences of two forms of a row as the API shows it (docs/contract/api.md#audit-entries). Pure. */
 export function describeRowChange(before: object, after: object): RowChange {
   const later = after as Record<string, unknown>
   const changes: Record<string, MemberChange> = {}

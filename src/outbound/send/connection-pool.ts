@@ -1,10 +1,7 @@
 import { type Connection, type ConnectionOptions, type ConnectionTarget, openConnection } from './connection.ts'
 import { buildIdleLimits } from './idle-limit.ts'
 
-/**
- * Limits of idle connections, for one target and in total. Over them the longest idle one is closed. The caller limits the
- * connections in use.
- */
+/** Limits of idle connections, for one target and in total. Over them the longest idle one is closed. */
 export interface IdleCaps {
   perTarget: number
   total: number
@@ -27,9 +24,7 @@ function buildKey({ origin, addresses }: ConnectionTarget): string {
 export interface PooledConnection extends Connection {
   key: string
   origin: string
-  /**
-   * Start of its idle time; while in use, the length of the previous idle time. Null before its first use has ended.
-   */
+  /** Start of its idle time (null before its first use has ended), and the length of the previous one. */
   idle: { sinceMs: number | null; beforeMs: number | null }
 }
 

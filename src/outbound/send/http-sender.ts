@@ -40,10 +40,7 @@ export interface HttpSender {
   post(request: PostRequest): Promise<PostResult>
   /** The number of idle connections. */
   idleConnectionCount(): number
-  /**
-   * Interrupts POSTs in flight, closes every connection and refuses further POSTs. Resolves when all POSTs have
-   * results.
-   */
+  /** Interrupts POSTs in flight, closes every connection and refuses further POSTs. Resolves when all have results. */
   close(): Promise<void>
 }
 

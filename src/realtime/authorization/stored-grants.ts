@@ -29,10 +29,7 @@ const PAGE_SIZE = 500
 
 type Known = Map<string, { account: AccountId; storedAtMs: number }>
 
-/**
- * Builds the grants at a provider outside the service: a table. Grants of concurrent requests share one statement, and
- * one that this process stored recently costs none.
- */
+/** Builds the grants at a provider outside the service: a table. Concurrent and repeated grants share statements. */
 export function buildStoredGrants({
   db,
   clock,

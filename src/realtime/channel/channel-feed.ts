@@ -8,9 +8,7 @@ import type { ChannelEvent } from './channel-event.ts'
 /** Time for which events are collected for one statement. */
 export const FEED_COLLECT_MS = 500
 
-/**
- * Maximum number of events recorded a second, and at once: a crowd that joins and leaves must not fill the database.
- */
+/** Maximum number of events recorded a second, and at once: a crowd must not fill the database. */
 const RATE = { perSecond: 50, burst: 500 } as const
 
 /** Dependencies of a feed. */

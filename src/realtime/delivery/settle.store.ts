@@ -18,9 +18,7 @@ export interface MessageChange extends ResultChange {
   isAttempt: boolean
 }
 
-/**
- * As for webhooks: the fence decides which claims are valid, and ended rows move from the open rows to the ended ones.
- */
+/** As for webhooks: the fence decides which claims are valid, and ended rows move to the ended ones. */
 const settle = statement<Claim, ResultParams & { fences: readonly number[]; areAttempts: readonly boolean[] }>(`
   with change as materialized (
     select x.* from unnest($ids::uuid[], $fences::int[], $statuses::text[], $nextAttempts::timestamptz[],

@@ -22,9 +22,7 @@ export type MessageResult =
 /** The delays before the 2nd, 3rd, ... attempt; then the last one. A recovery of the provider ends them. */
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 300_000] as const
 
-/**
- * Maximum number of attempts of one message, over some 55 minutes with the delays above. Later, clients read the API.
- */
+/** Maximum number of attempts of one message, over some 55 minutes. Later, clients read the API. */
 export const MAX_MESSAGE_ATTEMPTS = 15
 
 /** State of a message after an attempt. */

@@ -20,10 +20,7 @@ const ANSWER_LIMIT_BYTES = 4_194_304
 
 /** Calls the HTTP API of the provider. */
 export interface ProviderClient {
-  /**
-   * Never rejects. `signal` ends the request; the outcome is then `failed` by `timeout`, or `own_fault` for an unsent
-   * request.
-   */
+  /** Never rejects. `signal` ends the request with `failed` by `timeout`, or `own_fault` if it was not sent. */
   send(request: ProviderRequest, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<ProviderOutcome>
   close(): Promise<void>
 }

@@ -11,10 +11,7 @@ export interface TestEvent {
   now: Date
 }
 
-/**
- * Publishes a test event with one call, without a retry. Throws 503 `dependency_unavailable` when the provider does not
- * accept it.
- */
+/** Publishes a test event once. Throws 503 `dependency_unavailable` when the provider does not accept it. */
 export async function publishTestEvent(
   client: Pick<ProviderClient, 'send'>,
   { channel, text, now }: TestEvent,

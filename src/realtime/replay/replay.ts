@@ -51,10 +51,7 @@ export async function replayChannel(
   return decideReplay(await (merged ? readReplayOfAll(merged, params) : readReplay(db, params)), now)
 }
 
-/**
- * The messages of home, which publishes what it records, and of the database of the account. One of them knows the
- * position; in the other one it is an instant.
- */
+/** The messages of home and of the database of the account: the position is known to one of them. */
 async function readReplayOfAll(merged: MergedReads, params: ReplayParams): Promise<ReplayRow[]> {
   const reads = merged.among([params.account])
   const known = params.after === null ? [] : await reads.ask(({ db }) => findPosition(db, params))

@@ -64,10 +64,7 @@ const selectFacts = statement<FactsRow, { since: Date; now: Date; limit: number 
     select last_warning_code, last_warning_at from live order by last_warning_at desc nulls last limit 1
   ) r on true`)
 
-/**
- * Best status of the processes that stored one since `since`: a process may be cut off by itself,
- * but `degraded` when they differ; null when none has.
- */
+/** Best status stored since `since`, `degraded` when the processes differ; null when none has stored one. */
 export async function readWatchFacts(
   db: Database,
   { since, now, limit }: { since: Date; now: Date; limit: number },

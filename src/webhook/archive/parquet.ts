@@ -90,10 +90,7 @@ export interface ArchiveFile {
   read: (start: number, end: number) => Promise<ArrayBuffer>
 }
 
-/**
- * Reads the rows of a file that match `filter`, row group by row group. Groups that cannot have one, by the bounds of their
- * columns, are not read. Throws `file_damaged`.
- */
+/** Reads the rows that match `filter`, without groups whose bounds exclude them. Throws `file_damaged`. */
 export async function* readArchiveFile(
   file: ArchiveFile,
   { filter, columns }: { filter?: ParquetQueryFilter; columns?: string[] } = {},

@@ -61,10 +61,7 @@ export async function makeAttempt(
   }
 }
 
-/**
- * Posts with the subscriber's own headers. Headers or a private key that do not open are a failure, like a secret that
- * does not.
- */
+/** Posts with the subscriber's headers. Headers or a private key that do not open are a failure. */
 async function post(
   deps: AttemptDeps,
   { id, webhook, event, attempt }: ClaimedDispatch,

@@ -26,9 +26,7 @@ interface RecordedEnd extends CountedEnd {
   webhook: WebhookId
 }
 
-/**
- * Previously recorded deliveries of these webhooks that ended after the given ones. The caller has locked the webhooks.
- */
+/** Earlier recorded deliveries of these webhooks, locked by the caller, that ended after the given ones. */
 export async function findEarlierEnds(
   db: Database,
   recorded: readonly RecordedEnd[],

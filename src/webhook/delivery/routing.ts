@@ -69,9 +69,7 @@ function isAboutOther({ resourceId }: RoutedEvent, { resourceIds }: RoutedWebhoo
   return resourceIds !== null && (resourceId === null || !resourceIds.includes(resourceId))
 }
 
-/**
- * Ordinals are counted by the database; times come from the clocks of processes, and are used only without ordinals.
- */
+/** Ordinals are counted by the database; times of processes are used only without ordinals. */
 function isCreatedLater(event: RoutedEvent, webhook: RoutedWebhook): boolean {
   return event.ordinal === null ? webhook.createdAt > event.createdAt : webhook.ordinal > event.ordinal
 }

@@ -30,10 +30,7 @@ export interface SettleDeps {
   onRecording?: () => void
 }
 
-/**
- * Event types of the service about itself. A dispatch of one of these causes no further one, or two failing webhooks
- * would loop.
- */
+/** Event types of the service about itself. A dispatch of one causes no further one, or two webhooks would loop. */
 const NOTICE_EVENTS: readonly string[] = [
   'webhook.failing',
   'webhook.auto-disable',
@@ -72,9 +69,7 @@ function decide(attempt: EndedAttempt, isWebhookDeleted: boolean): Decided {
   return { attempt, decision: decideOutcome({ ...attempt, attempts: attempt.attempt, isWebhookDeleted }) }
 }
 
-/**
- * By claim, not by dispatch: a late result and that of the next claim may come together, and only one of them is valid.
- */
+/** By claim, not by dispatch: of a late result and that of the next claim only one is valid. */
 function markRecorded(decided: readonly Decided[], settled: readonly Claim[]): RecordedAttempt[] {
   const ended = new Set(settled.map(nameClaim))
   return decided.map((decision) => ({ ...decision, isRecorded: ended.has(nameClaim(decision.attempt)) }))

@@ -52,10 +52,7 @@ const lockToChange = statement<
     where t.internal = any($names) or t.document_id = any($ids) or s.event is not null
   ) e on true order by e.internal`)
 
-/**
- * Locks an existing webhook until the transaction ends, and reads behind the lock its subscribed event types and those
- * with the given names or ids, by name. So changes of one webhook's set are serialized.
- */
+/** Locks an existing webhook and reads its subscribed event types and those named: changes are serialized. */
 export async function lockEventSet(
   db: Database,
   input: { webhook: string; names: readonly string[]; ids: readonly string[] },

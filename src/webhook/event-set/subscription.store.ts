@@ -118,9 +118,7 @@ export interface InsertedSubscription {
   subscription: SubscriptionRecord | undefined
 }
 
-/**
- * Links an existing webhook, locked until the transaction ends, to an active event type. A deleted link is restored.
- */
+/** Links an existing webhook, which it locks, to an active event type. A deleted link is restored. */
 export async function insertSubscription(
   db: Database,
   row: { id: SubscriptionId; webhook: string; event: string; now: Date },
@@ -148,10 +146,7 @@ const remove = statement<SubscriptionRecord & WithWebhook, { id: string; kept: s
     and e.document_id = s.event and e.internal <> $kept
   returning ${link.members('s')}, hook.*`)
 
-/**
- * Soft-deletes the link with this id, its webhook locked until the transaction ends. Undefined for an unknown link, or
- * one to the event type `kept`.
- */
+/** Soft-deletes this link, its webhook locked. Undefined for an unknown link, or one to the event type `kept`. */
 export async function removeSubscription(
   db: Database,
   id: string,
@@ -203,9 +198,7 @@ export interface SubscriptionMove {
   present: { id: SubscriptionId; createdAt: Date; isDeleted: boolean } | undefined
 }
 
-/**
- * Locks the webhook of an existing link until the transaction ends, and reads behind the lock the facts for its move.
- */
+/** Locks the webhook of an existing link, and reads behind the lock the facts for its move. */
 export async function lockMove(db: Database, id: string, event: string): Promise<SubscriptionMove | undefined> {
   const [row] = await lockForMove(db, { id, event })
   if (!row) return undefined

@@ -46,9 +46,7 @@ export interface RoutingExplanation {
   isTruncated: boolean
 }
 
-/**
- * Explains an event for every stored webhook within `scope`, including deleted ones; or for one of them. Throws 404.
- */
+/** Explains an event for the stored webhooks within `scope`, deleted ones too, or one. Throws 404. */
 export async function explainRouting(
   db: Database,
   id: string,
@@ -125,10 +123,7 @@ function decideWithoutRow({ event, eventType, webhook, now }: Explained): Rowles
   return webhook.deletedAt === null ? 'changed_since' : 'deleted'
 }
 
-/**
- * Whether a link existed at `asOf`. An existing one counts since its last write: created, restored, or moved to this
- * type.
- */
+/** Whether a link existed at `asOf`. An existing one counts since its last write. */
 function wasSubscribed(link: ExplainedWebhook['link'], asOf: Date): boolean {
   if (!link || link.createdAt > asOf) return false
   return link.deletedAt === null ? link.updatedAt <= asOf : link.deletedAt > asOf

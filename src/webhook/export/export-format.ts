@@ -12,10 +12,7 @@ export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
 /** A row whose members are plain values, and lists of texts. */
 export type ExportedRow = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
 
-/**
- * Characters that start a formula in a spreadsheet (OWASP, CSV injection): the signs, their full-width forms, and
- * skipped white space.
- */
+/** Starts of formulas in a spreadsheet (OWASP, CSV injection): signs, full-width forms, skipped white space. */
 const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/
 
 /**

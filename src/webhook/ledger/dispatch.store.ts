@@ -131,9 +131,7 @@ function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boole
     .every(({ operator, values }) => values.includes(status) === (operator === 'eq' || operator === 'in'))
 }
 
-/**
- * A part whose query names its status: with the filters on it PostgreSQL expects fewer rows and may read and sort all.
- */
+/** A part whose query names its status: a filter on it would make PostgreSQL expect fewer rows and sort all. */
 function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
   const rest = (listing: Listing) => ({
     ...listing,
@@ -146,10 +144,7 @@ function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
   }
 }
 
-/**
- * Maximum number of events of a resource whose ledger rows are read, the newest
- * (docs/contract/delivery.md#ledger-endpoints).
- */
+/** Maximum number of the newest events of a resource that are read (docs/contract/delivery.md#ledger-endpoints). */
 const RESOURCE_EVENTS = 1_000
 
 /**
@@ -164,10 +159,7 @@ export function isOfResource(filter: ListFilter, own: OwnAccount | undefined): R
     select o.document_id from event_occurrence o where ${isOf} order by o.created_at desc limit ${sql.lit(RESOURCE_EVENTS)}))`
 }
 
-/**
- * The condition of a filter by `is_replay`. The trigger is a literal in the statement, so that partial indexes of both
- * tables apply. A row without a trigger is of the schedule.
- */
+/** The condition of `is_replay`, with a literal for the partial indexes. A row without a trigger is of the schedule. */
 export function isReplay({ values }: ListFilter): RawBuilder<SqlBool> {
   const isTrue = sql<SqlBool>`attempt_trigger = 'replay'`
   if (!values.includes(false)) return isTrue

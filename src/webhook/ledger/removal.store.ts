@@ -20,10 +20,7 @@ import { type WebhookRecord, webhook } from '../registry/webhook.store.ts'
  */
 const CANCELLED_AT_ONCE = 10_000
 
-/**
- * The parts of a statement that end the open rows that `ids` selects as cancelled, at `$now`, and count them on shard
- * `$shard`.
- */
+/** The parts of a statement that end the open rows of `ids` as cancelled, and count them on shard `$shard`. */
 const cancel = (ids: string) => `
     cancelled as (
       delete from webhook_dispatch_open where document_id = any(array(${ids})) returning *
@@ -216,10 +213,7 @@ const deleteOld = statement<{ deleted: number; attempts: number }, { before: Dat
   ),
 )
 
-/**
- * Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention).
- * Returns the number of both.
- */
+/** Deletes up to `limit` ended rows with their attempts. Returns the number (docs/contract/delivery.md#retention). */
 export async function deleteOldDispatches(
   db: Database,
   before: Date,
@@ -258,10 +252,7 @@ const deleteOwn = statement<
   ),
 )
 
-/**
- * Deletes up to `limit` ended rows of the accounts with a retention of their own, each before its edge, with their
- * attempts. Returns the number of both.
- */
+/** Deletes such rows of the accounts with a retention of their own, each before its edge. Returns the number. */
 export async function deleteOwnDispatches(
   db: Database,
   own: OwnEdges['own'],

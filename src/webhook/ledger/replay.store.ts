@@ -40,9 +40,7 @@ const lock = statement<StoredDispatch & ReplayFacts, { id: string }>(`
   ${lockedRows('d.document_id = $id', '')}
   select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
 
-/**
- * Number of tries to find a row: it may move from one table of the ledger to the other during the wait for its lock.
- */
+/** Number of tries to find a row: it may move to the other table of the ledger during the wait. */
 const LOOKS = 3
 
 /** A ledger row, locked until the transaction ends, with the facts for its replay. */

@@ -6,10 +6,7 @@ import { aheadStatement, changeStatement, statement, valueStatement } from '../.
 import type { DueNotice } from './notice.store.ts'
 import type { MailKind } from './notice.ts'
 
-/**
- * Leases the turn of an account in a cell until `leaseEnd`: its mails are written in home, and no lock of the cell waits for
- * that. Undefined when none is due.
- */
+/** Leases the due turn of an account in a cell until `leaseEnd`; undefined for none. No lock waits for its mails. */
 export const leaseDueTurn = valueStatement<AccountId | undefined, { now: Date; leaseEnd: Date }>(`
   with due as (
     select account from webhook_mail_turn where due_at <= $now and not is_resting(account)

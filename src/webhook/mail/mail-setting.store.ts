@@ -51,9 +51,7 @@ const change = statement<StoredMailSetting, Change>(`
   returning s.is_stopped as "isStopped", s.stopped_webhooks as "stoppedWebhooks", s.language,
     s.created_at as "createdAt", s.updated_at as "updatedAt"`)
 
-/**
- * Changes the setting of a user. `isChanged` is false for an equal setting. Undefined for an unknown or deleted user.
- */
+/** Changes the setting of a user; `isChanged` false for an equal one. Undefined for an unknown or deleted user. */
 export async function changeMailSetting(
   db: Database,
   user: UserId,

@@ -46,10 +46,7 @@ interface ToldAccount {
   accountName: string
 }
 
-/**
- * Writes the mails about these notices to the outbox, in a transaction of home: to the readers of the account or, for
- * global webhooks, to operators, as many as their addresses have room for. Returns their number.
- */
+/** Writes the mails about notices to the outbox of home, as many as addresses have room for. Returns their number. */
 export async function writeNoticeMails(
   deps: NoticeMailDeps,
   tx: Database,

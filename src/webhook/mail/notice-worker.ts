@@ -49,10 +49,7 @@ export interface NoticeWorkerDeps extends NoticeMailDeps {
   canSendMail: boolean
 }
 
-/**
- * Writes the mails about webhooks (docs/contract/delivery.md#mails). One for each database with webhooks in a process with
- * the role `maintenance`.
- */
+/** Writes the mails about webhooks of one database (docs/contract/delivery.md#mails); in the role `maintenance`. */
 export interface NoticeWorker {
   /** Writes due mails to the outbox. Returns their number. */
   drain(): Promise<number>

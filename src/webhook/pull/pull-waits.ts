@@ -20,10 +20,7 @@ export interface PullVisitor {
 
 /** The slot of one waiting pull. */
 export interface PullPlace {
-  /**
-   * Waits for a notification, the next look, or the end. True: a row of its webhook may be due, or the webhook may have
-   * ended. At once for a notification since the last wait.
-   */
+  /** Waits for a notification since the last wait, the next look, or the end. True: a row may be due. */
   wait(): Promise<boolean>
   /** Ends the wait. */
   end(): void

@@ -17,10 +17,7 @@ import {
 import { type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
 import { acknowledge, extend, giveBack } from './receipt.ts'
 
-/**
- * A pull is recorded in the ledger, not as an event or audit entry: a subscriber that pulls `webhook.pull` would never
- * be done.
- */
+/** A pull is no event or audit entry: a subscriber that pulls `webhook.pull` would never be done. */
 const OF_WEBHOOK = {
   resource: 'webhook',
   accountScope: 'account',

@@ -57,10 +57,7 @@ export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', 
   return own ? query.where('is_global', '=', sql.lit(false)).where('account', '=', own) : query
 }
 
-/**
- * Restricts a list of subscriptions to the webhooks of an account, which each subscription repeats. The condition on
- * deletion is that of their index.
- */
+/** Restricts a list of subscriptions to the webhooks of an account, with the condition of their index. */
 export function keepOwnSubscriptions<Found>(
   query: SelectQueryBuilder<DB, 'webhook_event', Found>,
   own: OwnAccount | undefined,

@@ -38,9 +38,7 @@ export async function checkNewTarget(
   await checkNewUrl(deps, url)
 }
 
-/**
- * Checks the target of a webhook after a change of its members, without a look-up of the name. Throws a 422 on the member.
- */
+/** Checks the target of a changed webhook, without a look-up of the name. Throws a 422 on the member. */
 export function checkKeptTarget(
   deps: Pick<CallbackDeps, 'callbackRules'>,
   before: WebhookTarget,

@@ -36,10 +36,7 @@ export const rotateSecretOf = rowStatement<WebhookRecord, By & { id: string; sec
   `update webhook w set secret_encrypted = $secretEncrypted, ${CHANGED} where ${LIVING} returning ${webhook.members('w')}`,
 )
 
-/**
- * Soft-deletes a webhook. Undefined for an unknown or deleted one. Maintenance cancels rows that the router writes for
- * it concurrently.
- */
+/** Soft-deletes an existing webhook; undefined for none. Maintenance cancels rows routed to it meanwhile. */
 export const softDeleteWebhook = rowStatement<WebhookRecord, By & { id: string }>(
   `update webhook w set deleted_at = $now, ${CHANGED} where ${LIVING} returning ${webhook.members('w')}`,
 )

@@ -44,15 +44,9 @@ export interface WebhookDeps extends CallbackDeps {
   homeDb?: Database | undefined
   /** Locks the account until the transaction ends. Throws a 422 on `account` for an unknown account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
-  /**
-   * Cancels the waiting deliveries of a deleted webhook (docs/contract/delivery.md#holding), in the transaction that
-   * deletes it.
-   */
+  /** Cancels the waiting deliveries of a webhook in its deletion (docs/contract/delivery.md#holding). */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
-  /**
-   * Locks a webhook for a purge, deleted or not, and deletes its whole ledger in the same transaction. Undefined for an
-   * unknown webhook.
-   */
+  /** Locks a webhook, deleted or not, and deletes its ledger, in one transaction. Undefined for an unknown one. */
   deleteLedger: (db: Database, webhook: string) => Promise<WebhookRecord | undefined>
 }
 

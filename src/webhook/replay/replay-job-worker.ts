@@ -52,10 +52,7 @@ export function buildReplayWorker(deps: ReplayWorkerDeps): JobRunner {
   )
 }
 
-/**
- * Processes the next rows of a job: replayable ones become due, the others are counted by reason, and the job's
- * position advances. Undefined while enough of its rows are queued.
- */
+/** Processes the next rows of a job, and counts those skipped. Undefined while enough of its rows are queued. */
 async function replayNext(
   tx: Database,
   job: ReplayJobRecord,

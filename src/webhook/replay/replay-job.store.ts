@@ -92,10 +92,7 @@ const insert = closingStatement<{
     select j.document_id, x.position, x.dispatch
     from new_job j, unnest($dispatches::uuid[]) with ordinality as x (dispatch, position))`)
 
-/**
- * Inserts a job with its rows, numbered from 1, with the last statement of the transaction. Without rows it is done at
- * once.
- */
+/** Inserts a job with its rows, numbered from 1, with the last statement. Without rows it is done at once. */
 export async function insertReplayJob(
   db: Database,
   row: {

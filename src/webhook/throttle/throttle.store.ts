@@ -10,10 +10,7 @@ const remove = statement<{ removed: number }, { before: Date; limit: number }>(`
   )
   select count(*)::int as removed from removed`)
 
-/**
- * Deletes up to `limit` counts of webhooks with a limit a second whose last claim was before `before`: they count no
- * longer. Returns their number.
- */
+/** Deletes up to `limit` counts of webhooks last claimed before `before`. Returns their number. */
 export async function deleteOldThrottles(db: Database, before: Date, limit: number): Promise<number> {
   const [row] = await remove(db, { before, limit })
   return row?.removed ?? 0

@@ -20,10 +20,7 @@ export function listUsersHere({ byUser }: Application): string[] {
   return [...byUser].filter(isPermitted).map(([user]) => user)
 }
 
-/**
- * The channels that the connections of this process were permitted for a user, and what each belongs to; undefined for a
- * user without a connection.
- */
+/** The channels permitted for a user on this process, and what each belongs to; undefined without a connection. */
 export function listPermissionsHere({ byUser }: Application, user: string): ReadonlyMap<string, string> | undefined {
   const connections = byUser.get(user)
   if (!connections) return undefined

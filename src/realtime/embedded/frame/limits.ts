@@ -58,10 +58,7 @@ const DEFAULT_LIMITS: RealtimeLimits = {
 /** Growth of data as JSON within JSON: every character of an event escaped, and every quote of a member. */
 const ESCAPED = { event: 6, member: 2 } as const
 
-/**
- * The limits with defaults: the buffer is at least twice the largest frame that the other limits allow, the list of all
- * members or one event.
- */
+/** The limits with defaults: the buffer is at least twice the largest frame that the others allow. */
 export function buildLimits(given: Partial<RealtimeLimits> = {}): RealtimeLimits {
   const limits = { ...DEFAULT_LIMITS, ...given }
   const { members, memberBytes, eventBytes } = limits

@@ -114,9 +114,7 @@ async function publishBatch(context: RealtimeContext, { application, body }: Sig
   return { status: 200, body: { batch } }
 }
 
-/**
- * Passes events to the other processes first: if that fails, the publisher can repeat the request without duplicates.
- */
+/** Passes events to the other processes first: if that fails, a repetition makes no duplicates. */
 async function publish(
   context: RealtimeContext,
   application: Application,

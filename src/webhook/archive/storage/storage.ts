@@ -4,10 +4,7 @@ export interface Digest {
   sha256: string
 }
 
-/**
- * A place that keeps files by name, such as `events/home/none/2026-09-01/0.parquet`. A file is there whole or not at all. Failures
- * are `ArchiveError`s.
- */
+/** Files by name (`events/home/none/2026-09-01/0.parquet`), each there whole or not at all. Throws `ArchiveError`s. */
 export interface Storage {
   /** The place, for messages; without credentials. */
   readonly place: string
