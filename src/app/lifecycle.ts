@@ -39,10 +39,7 @@ export interface RunningParts {
   announceStop: () => void
 }
 
-/**
- * Builds the announcement of a stop: to a balancer by `/readyz`, and to a client with a kept connection by
- * `Connection: close` (RFC 9112, 9.6). Until then requests are accepted.
- */
+/** Builds the announcement of a stop: by `/readyz`, and by `Connection: close` on kept connections (RFC 9112, 9.6). */
 export function buildStopAnnouncement(server: FastifyInstance): {
   isStopping: () => boolean
   announceStop: () => void
@@ -64,10 +61,7 @@ export interface Lifecycle {
   metricsPort(): number | undefined
   /** Listens on the port (a process of any role has health and metrics), and starts the workers of its roles. */
   start(): Promise<void>
-  /**
-   * Announces the stop: from now on `/readyz` is 503, and each answer closes its connection. Requests are still
-   * accepted.
-   */
+  /** From now on `/readyz` is 503 and each answer closes its connection. Requests are still accepted. */
   announceStop(): void
   /** Stops gracefully: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
   stop(): Promise<void>

@@ -238,10 +238,7 @@ function describeService(app: App, { host, roles, appEnv }: Config) {
   }
 }
 
-/**
- * Refuses a SECRET_KEY that decrypts no stored secret: the service would fail at each of them, and encrypt new ones
- * under another key.
- */
+/** Refuses a SECRET_KEY that decrypts no stored secret: new secrets would be encrypted under another key. */
 async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }: Resources): Promise<void> {
   if (isKeyLost) return
   const { findLostKey } = await import('../operations/stored-secret/secret-health.ts')

@@ -1,10 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
-/**
- * Bounded cache of one process, by key. Beyond the limit the least recently used entry is evicted. Every operation
- * takes constant time.
- */
+/** Bounded cache of one process, which evicts the least recently used entry. Operations take constant time. */
 export interface Cache<Key, Value> {
   /** The value under this key; marks it as used. */
   find(key: Key): Value | undefined

@@ -1,23 +1,15 @@
-/**
- * The source of time. Code that decides by time takes a `Clock`, so tests set the time and do not sleep.
- */
+/** The source of time of all code that decides by time, so that tests set it. */
 export interface Clock {
   /** The instant now. Milliseconds since the Unix epoch, UTC. */
   now(): number
-  /**
-   * Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects.
-   * For pauses between background rounds; no decision depends on the real duration.
-   */
+  /** Resolves after `ms` milliseconds, or at `signal`. For pauses that decide nothing; never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /** Kept from before `adoptClock`. */
 const readMachine = Date.now
 
-/**
- * The clock of the machine, or the clock that the process has adopted. The service decides by the database's clock
- * (`followDatabaseClock`).
- */
+/** The clock that the process has adopted, else the machine's. The service uses `followDatabaseClock`. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>

@@ -9,10 +9,7 @@ export const SKEW_TRUSTED_MS = 10_000
 /** Maximum drift between the clocks of two machines, as a fraction of the elapsed time: 200 ppm. */
 const DRIFT = 0.0002
 
-/**
- * A backward correction below this stops the clock until the time is reached again, so that durations are not negative.
- * Milliseconds.
- */
+/** A backward correction below this stops the clock instead, so that no duration is negative. Milliseconds. */
 const HELD_MS = 1_000
 
 /** A correction of more than this is a step of the database's clock (or the end of a suspension), and is reported. Milliseconds. */
@@ -92,10 +89,7 @@ export function judgeSkew(skewMs: number, errorMs: number): ClockVerdict {
   return certainMs > SKEW_REPORTED_MS ? 'skewed' : 'aligned'
 }
 
-/**
- * Follows the database's clock. Between samples the monotonic clock of the process counts on, so that a step of the
- * machine's clock changes nothing. Before the first sample it is the clock of the machine.
- */
+/** Follows the database's clock; in between counts on by the monotonic clock. Until the first sample the machine's. */
 export function followDatabaseClock(machine: Clock, monotonicMs: () => number): DatabaseClock {
   let known: ClockEstimate | undefined
   let sampledAtMs = Number.NEGATIVE_INFINITY

@@ -4,10 +4,7 @@ export interface Semaphore {
   tryTake(): boolean
   /** Waits for a place. */
   take(): Promise<void>
-  /**
-   * Waits for a place until the promise of `waitOver` resolves; false when that came first. With a free place
-   * `waitOver` is not called.
-   */
+  /** Waits for a place until `waitOver` resolves; false when that came first. Not called with a free place. */
   takeBefore(waitOver: () => Promise<unknown>): Promise<boolean>
   /** Frees a place, or passes it to the longest waiter. Throws when no place is taken. */
   release(): void

@@ -4,10 +4,7 @@ import { systemRandom } from '../base/random.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import { printError } from './print/print.ts'
 
-/**
- * Runs `work` on home and then on every cell. The failure of a cell is written to standard error, sets the exit code 1, and
- * stops no other cell. Returns the names of the cells where it succeeded.
- */
+/** Runs `work` on home, then on every cell. A cell that fails sets exit code 1 and stops no other. Returns the rest. */
 export async function onEachDatabase(
   { database, secrets }: Pick<Resources, 'database' | 'secrets'>,
   work: (db: Database, cell: string | null) => Promise<void>,

@@ -25,10 +25,7 @@ import { buildRecorder, withFixture } from './resources.ts'
 import { addSecretsCommands } from './secrets.ts'
 import { addServeCommand } from './serve.ts'
 
-/**
- * Runs `signalbox <args>` to its end. Resolves with the exit code of a failure, with the reason on standard error; else
- * with undefined. `launcher`: the process that started this one, if any.
- */
+/** Runs `signalbox <args>`. Resolves with the exit code of a failure, which standard error explains, else undefined. */
 export async function runCommandLine(args: readonly string[], launcher?: Launcher): Promise<number | undefined> {
   try {
     await buildProgram(launcher).parseAsync(args, { from: 'user' })

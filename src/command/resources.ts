@@ -8,10 +8,7 @@ import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
 import { alignClock } from '../postgres/database-time.store.ts'
 
-/**
- * Runs `work` on an open database and closes it. With `prepare`, migrates the database first. Works beside a running service,
- * whose embedded database it joins.
- */
+/** Runs `work` on an open database, also beside a running service. `prepare` migrates first. */
 export async function withFixture(
   options: { prepare: boolean },
   work: (resources: Resources, prepared: Prepared) => Promise<void>,

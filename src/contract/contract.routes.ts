@@ -1,10 +1,10 @@
 import { rowFields } from '../http/listing/listing.ts'
 import { buildList } from '../http/listing/page.ts'
-import { defineRoute, type Routes } from '../http/route/route.ts'
-import { defineList, defineRead } from '../http/route/row-route.ts'
+import type { Routes } from '../http/route/route.ts'
+import { defineRow } from '../http/route/row-route.ts'
 import { IdParams } from '../http/route/schema.ts'
 import { ContractRow, CreateContractBody, UpdateContractBody } from './contract.schema.ts'
-import { type ContractRecord, selectContracts, toContractRow } from './contract.store.ts'
+import { selectContracts, toContractRow } from './contract.store.ts'
 import { type ContractDeps, changeContract, createContract, deleteContract, loadContract } from './contract.ts'
 
 const CONTRACT_FIELDS = rowFields({
@@ -13,99 +13,42 @@ const CONTRACT_FIELDS = rowFields({
   status: { type: 'text', sortable: true, like: 'of-accounts' },
 })
 
-const changedOf = (contract: ContractRecord) => [{ id: contract.id, account: contract.account }]
-
-const OF_CONTRACT = { resource: 'contract', accountScope: 'account', ownAccounts: true, data: ContractRow } as const
+const contract = defineRow(
+  {
+    resource: 'contract',
+    path: '/api/v3/contract/contract/{id}',
+    accountScope: 'account',
+    ownAccounts: true,
+    params: IdParams,
+    data: ContractRow,
+  },
+  {
+    noun: 'Contract',
+    load: ({ db, params, scope }) => loadContract(db, { id: params.id, scope }),
+    toRow: toContractRow,
+  },
+)
 
 /** The worked example of a platform's own resource (docs/contract/api.md#worked-example). CONTRIBUTING shows how to add another one. */
 export const contractRoutes: Routes<ContractDeps> = [
-  defineRoute(
-    {
-      ...OF_CONTRACT,
-      method: 'POST',
-      path: '/api/v3/contract/contract',
-      action: 'create',
-      status: 201,
-      summary: 'Create a contract',
-      body: CreateContractBody,
-    },
-    async (deps: ContractDeps, { db, body, caller, scope, permission, now }) => {
+  contract.create(
+    { summary: 'Create a contract', body: CreateContractBody },
+    async (deps, { db, body, caller, scope, permission, now }) => {
       const status = body.status ?? 'draft'
-      const contract = await createContract(deps, db, { ...body, status, scope, permission, caller, now })
-      return {
-        data: toContractRow(contract),
-        message: 'Contract created.',
-        changed: changedOf(contract),
-        location: `/api/v3/contract/contract/${contract.id}`,
-      }
+      return { row: await createContract(deps, db, { ...body, status, scope, permission, caller, now }) }
     },
   ),
-  defineList(
-    {
-      ...OF_CONTRACT,
-      path: '/api/v3/contract/contract',
-      accountScope: 'none',
-      summary: 'List contracts',
-      list: CONTRACT_FIELDS,
-      readsReplica: true,
-    },
-    {
-      rows: ({ db, scope }) => buildList(scope, (own) => selectContracts(db, own)),
-      toRow: toContractRow,
-      message: 'Contracts.',
-    },
+  contract.list(
+    { accountScope: 'none', summary: 'List contracts', list: CONTRACT_FIELDS, readsReplica: true },
+    { rows: ({ db, scope }) => buildList(scope, (own) => selectContracts(db, own)), message: 'Contracts.' },
   ),
-  defineRead(
-    {
-      ...OF_CONTRACT,
-      path: '/api/v3/contract/contract/{id}',
-      summary: 'Read one contract',
-      params: IdParams,
-    },
-    {
-      load: ({ db, params, scope }) => loadContract(db, { id: params.id, scope }),
-      toRow: toContractRow,
-      message: 'Contract.',
-      changedOf,
-    },
+  contract.read({ summary: 'Read one contract' }),
+  contract.update(
+    { summary: 'Change a contract', body: UpdateContractBody },
+    async (_deps, { db, params, scope, body, caller, now }) =>
+      changeContract(db, { id: params.id, scope }, { ...body, caller, now }),
   ),
-  defineRoute(
-    {
-      ...OF_CONTRACT,
-      method: 'PATCH',
-      path: '/api/v3/contract/contract/{id}',
-      action: 'update',
-      summary: 'Change a contract',
-      params: IdParams,
-      body: UpdateContractBody,
-    },
-    {
-      row: {
-        find: (_deps: ContractDeps, { db, params, scope }) => loadContract(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (_deps, { db, params, scope, body, caller, now }) => {
-        const { contract, isChanged } = await changeContract(db, { id: params.id, scope }, { ...body, caller, now })
-        return {
-          data: toContractRow(contract),
-          message: isChanged ? 'Contract updated.' : 'Contract unchanged.',
-          changed: isChanged ? changedOf(contract) : [],
-        }
-      },
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_CONTRACT,
-      method: 'DELETE',
-      path: '/api/v3/contract/contract/{id}',
-      action: 'delete',
-      summary: 'Delete a contract (soft)',
-      params: IdParams,
-    },
-    async (_deps: ContractDeps, { db, params, scope, caller, now }) => {
-      const contract = await deleteContract(db, { id: params.id, scope }, { caller, now })
-      return { data: toContractRow(contract), message: 'Contract deleted.', changed: changedOf(contract) }
-    },
-  ),
+  contract.delete({ summary: 'Delete a contract (soft)' }, async (_deps, { db, params, scope, caller, now }) => ({
+    row: await deleteContract(db, { id: params.id, scope }, { caller, now }),
+  })),
 ]

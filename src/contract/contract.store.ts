@@ -84,10 +84,7 @@ const update = statement<
   where ${IN_SCOPE} and (name, status) is distinct from (coalesce($name, name), coalesce($status, status))
   returning ${contract.members()}`)
 
-/**
- * Changes name or status of the contract with this id, in one statement. Undefined when there is none within `scope`, or
- * when nothing would differ.
- */
+/** Changes a contract in one statement. Undefined when none is within `scope`, or when nothing would differ. */
 export async function changeIfDifferent(
   db: Database,
   { id, scope }: Target,

@@ -1,6 +1,7 @@
 import type { AccountId, IdMaker } from '../base/id.ts'
 import { buildAccountMissing } from '../http/pipeline/caller-refusal.ts'
 import { invalidField, notFound } from '../http/problem/problem.ts'
+import type { RowChange } from '../http/route/row-route.ts'
 import { type Caller, includesAccount, type PermissionScope } from '../http/shape/caller.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import type { ContractStatus } from './contract.schema.ts'
@@ -60,11 +61,11 @@ export async function changeContract(
   db: Database,
   target: ContractTarget,
   input: { name?: string; status?: ContractStatus; caller: Caller; now: Date },
-): Promise<{ contract: ContractRecord; isChanged: boolean }> {
+): Promise<RowChange<ContractRecord>> {
   const { caller, ...change } = input
   const changed = await changeIfDifferent(db, target, { ...change, by: caller.userId })
-  if (changed) return { contract: changed, isChanged: true }
-  return { contract: await loadContract(db, target), isChanged: false }
+  if (changed) return { row: changed }
+  return { row: await loadContract(db, target), isChanged: false }
 }
 
 /** Soft-deletes a contract. Throws 404, also for the second of two concurrent deletions. */

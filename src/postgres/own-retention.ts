@@ -59,9 +59,7 @@ export interface WalkPage {
   last: WalkPosition | undefined
 }
 
-/**
- * Progress of one process through rows of all accounts. A lost one costs the first walk again, never a row.
- */
+/** Progress of one process through rows of all accounts. A lost one costs another walk, never a row. */
 export interface LedgerWalk {
   /** The accounts that it passes over. With others it begins again: the rows of one that is no longer among them count. */
   longer: string

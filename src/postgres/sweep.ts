@@ -7,10 +7,7 @@ export interface SweepContext {
   db: Database
   /** Now, by the clock of the database. */
   now: Date
-  /**
-   * Maximum number of rows in one statement, for short locks, so that no delivery waits
-   * (docs/contract/delivery.md#retention).
-   */
+  /** Maximum number of rows in one statement, so that no delivery waits (docs/contract/delivery.md#retention). */
   limit: number
   /** Ledger rows that ended before this have expired (`WEBHOOK_LEDGER_RETENTION_DAYS`). */
   ledgerBefore: Date

@@ -14,10 +14,7 @@ async function importPackages() {
 /** OpenTelemetry's API under `api`, and the exports of the SDK, the exporter and the resources. */
 export type OtelPackages = Awaited<ReturnType<typeof importPackages>>
 
-/**
- * Loads the packages. Undefined, after one warning that names the remedy, when one of them is not installed or cannot be
- * loaded. `load` stands for the import; tests replace it.
- */
+/** Loads the packages; undefined, after one warning, where they cannot be. Tests replace `load`. */
 export async function loadOtelPackages(
   logger: Logger,
   load: () => Promise<OtelPackages> = importPackages,

@@ -111,10 +111,7 @@ export function buildTraceHeaders(context: TraceContext): { traceparent: string;
 /** Trace id, span id and flag, 25 bytes, as base64url; stored with every event. */
 const STORED = /^[\w-]{34}$/
 
-/**
- * A context as one text, for a column: trace id, span id and the sampled flag in 34 characters, and after a space
- * `tracestate`.
- */
+/** A context as text for a column: trace id, span id and flag in 34 characters, then `tracestate`. */
 export function formatTraceContext({ traceId, spanId, isSampled, tracestate }: TraceContext): string {
   const stored = Buffer.from(`${traceId}${spanId}${isSampled ? '01' : '00'}`, 'hex').toString('base64url')
   return tracestate === undefined ? stored : `${stored} ${tracestate}`

@@ -48,10 +48,7 @@ export function buildAppCells(parts: WorkerParts, workers: Pick<Workers, 'metric
   return { cells, watch, running: watch }
 }
 
-/**
- * Tells, at the start of a process without EVENT_LOG_URL, that it serves no cell: their workers would get nothing of home.
- * The fence refuses what it would write for their accounts.
- */
+/** Logs that a process without EVENT_LOG_URL serves no cell; the fence refuses its writes for their accounts. */
 function buildCellRefusal({ logger, db }: Pick<WorkerParts, 'logger'> & { db: Database }): AppCells['running'] {
   return {
     run: async () => {

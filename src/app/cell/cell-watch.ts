@@ -48,10 +48,7 @@ export interface CellWatch {
   stop(): Promise<void>
 }
 
-/**
- * Builds the watch of a process with an event log: without one there are no cells, and home is not asked. A cell that cannot
- * be used is tried again at each look, and disturbs no other.
- */
+/** Builds the watch of a process with an event log. A cell that cannot be used is tried again at each look. */
 export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   const { config, logger, keyring, db, rest = systemClock.sleep } = deps
   const stopping = new AbortController()

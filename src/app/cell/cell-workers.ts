@@ -31,10 +31,7 @@ export interface CellWorkers {
   stop(): Promise<void>
 }
 
-/**
- * Builds the workers of a cell, by the roles of the process: the engine, and the intake. `parts` has the pools of the
- * cell. The clock of a process follows that of home alone.
- */
+/** Builds the workers of a cell, on its pools in `parts`: the engine and the intake. The clock follows home alone. */
 export function buildCellWorkers(
   parts: Omit<WorkerParts, 'time'>,
   shared: {

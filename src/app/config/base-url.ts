@@ -21,10 +21,7 @@ export function buildOwnOrigin({ host, port }: Config, findPort: () => number | 
   return () => `http://${name}:${findPort() ?? port}`
 }
 
-/**
- * The URL of the service's own receiver. In development it answers this machine only, so it stays on loopback where
- * BASE_URL is an address of the local network.
- */
+/** The URL of the service's own receiver: in development on loopback, since it answers this machine only. */
 export function buildSinkUrl(
   config: Config,
   { baseUrl, findPort }: { baseUrl: () => string; findPort: () => number | undefined },

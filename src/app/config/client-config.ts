@@ -28,9 +28,7 @@ const CLIENT_SETTINGS = [
   'SIGNALBOX_DATA_DIR',
 ]
 
-/**
- * Reads the settings of a receiver-side command. The service may run elsewhere, so its settings are not required. Throws a `ConfigError`.
- */
+/** Reads the settings of a receiver-side command; those of the service are not required. Throws a `ConfigError`. */
 export function readClientConfig(environment?: Environment, directory = process.cwd()): ClientConfig {
   const env = withDotEnv(environment, directory)
   const given = Object.fromEntries(CLIENT_SETTINGS.map((name) => [name, env[name]]))

@@ -126,10 +126,7 @@ export function origins(value: string): string[] {
   return parts
 }
 
-/**
- * The pattern of a host whose first label may be `*`: at least two labels follow it, since `*.com` would cover every
- * site.
- */
+/** A host whose first label may be `*`. Two labels follow at least, since `*.com` would cover every site. */
 const WILDCARD_HOST = /^https:\/\/\*\.((?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?)$/
 
 /**

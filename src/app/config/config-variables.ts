@@ -45,10 +45,7 @@ function roles(value: string): Role[] {
   return [...new Set(parts as Role[])]
 }
 
-/**
- * Every variable the service reads (docs/contract/configuration.md#reader). `.env.example` and `docs/configuration.md`
- * are generated from this table.
- */
+/** Every variable of the service (docs/contract/configuration.md#reader); `.env.example` and a page are made of it. */
 export const VARIABLES = {
   APP_ENV: variable(
     oneOf('development', 'certification', 'production', 'test'),

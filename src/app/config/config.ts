@@ -25,10 +25,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * The four secrets generated in development (docs/contract/configuration.md#service-secrets). Each has its secrets, the
- * newest first; none without an enabled feature that uses it.
- */
+/** The secrets of docs/contract/configuration.md#service-secrets, the newest first; none for a feature that is off. */
 export interface ServiceSecrets {
   secretKey: string[]
   sessionJwt: string[]
@@ -141,9 +138,7 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
-/**
- * Sources of `readConfig`: `environment`, in development the `.env` file, and files of secrets. Throws a `ConfigError`.
- */
+/** Sources of `readConfig`: `environment`, in development `.env`, and files of secrets. Throws a `ConfigError`. */
 export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
   return readSecretFiles(withDotEnv(environment, directory), directory).environment
 }

@@ -12,10 +12,7 @@ export interface IdleSetting {
 /** The settings of the embedded realtime server alone. */
 const EMBEDDED_SERVER = Object.keys(REALTIME_VARIABLES).filter((name) => name.startsWith('REALTIME_'))
 
-/**
- * The given settings that have an effect only in another environment: several environments may share a file of
- * settings, so a start only reports them. Pure.
- */
+/** The given settings that have an effect in other environments only: a start reports them, since files are shared. */
 export function listIdleSettings(values: Values, realtime: RealtimeSettings['kind']): IdleSetting[] {
   const appEnv = values.APP_ENV ?? 'development'
   const isDevelopment = appEnv === 'development'

@@ -1,10 +1,7 @@
 import { busSubject, cluster, flag, hostName, integer, origins, text } from './config-parsers.ts'
 import { secretVariable, variable } from './variable.ts'
 
-/**
- * The settings of realtime: the provider, and the limits of the embedded server
- * (docs/contract/realtime-server.md#limits).
- */
+/** The settings of realtime: its provider, and the limits of docs/contract/realtime-server.md#limits. */
 export const REALTIME_VARIABLES = {
   INTEGRATION_REALTIME_APP_ID: variable(text, 'none', 'Realtime provider: application id.'),
   INTEGRATION_REALTIME_KEY: variable(text, 'none', 'Realtime provider: public key.'),

@@ -45,10 +45,7 @@ export function isSocialSetting(name: string): boolean {
   return NAME_PATTERN.test(name)
 }
 
-/**
- * Reads the `SOCIAL_*` variables (docs/contract/social-login.md#providers). Returns the enabled providers, and a sentence
- * for each broken rule. `isManaged`: the engine keeps the credentials.
- */
+/** Reads the `SOCIAL_*` variables (docs/contract/social-login.md#providers). `isManaged`: the engine keeps secrets. */
 export function readSocialSettings(
   env: Readonly<Record<string, string | undefined>>,
   { appEnv, isManaged = false }: { appEnv: AppEnv; isManaged?: boolean },

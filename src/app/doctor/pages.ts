@@ -3,10 +3,7 @@ import type { FindingCode } from '../../operations/doctor/finding.ts'
 import { readSiteBuild, SITE_FOLDER } from '../../operations/site/site-build.ts'
 import { type Environment, parseValues, withDotEnv } from '../config/config.ts'
 
-/**
- * Gives the section of a finding: its address where this installation serves the documentation site, under the settings
- * of the service; else the file. `siteFolder`: the build of the site.
- */
+/** Gives the address of a finding's section where this installation serves the site (`siteFolder`), else its file. */
 export function findPages(options: {
   environment?: Environment
   directory: string

@@ -6,10 +6,7 @@ import { ensureSystemRoles } from '../../identity/access/system-roles.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
 
-/**
- * Writes the rows of the route declarations: the catalogue, the permissions and the system roles, in one transaction
- * (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes.
- */
+/** Writes catalogue, permissions and system roles (docs/contract/events.md#catalogue-sync). Safe in many processes. */
 export async function writeDeclaredRows(db: Database, { ids, now }: { ids: IdMaker; now: Date }): Promise<void> {
   await inTransaction(db, async (tx) => {
     await syncCatalogue({ ids, catalogue: buildCatalogue(ROUTE_TREE) }, tx, { now, by: null })

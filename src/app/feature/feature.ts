@@ -111,10 +111,7 @@ export interface Feature {
   mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
 }
 
-/**
- * Declares a feature: `build` selects the dependencies of its operations from the parts. `perform` is its own path from a
- * checked request to the answer.
- */
+/** Declares a feature: `build` picks its dependencies, `perform` is its own path from a request to the answer. */
 export function feature<Deps>(
   routes: Routes<Deps>,
   build: (parts: FeatureParts) => Deps,

@@ -154,10 +154,7 @@ const socialLoginDeps = ({
   openTarget: buildOpenTarget({ rules: handshakes, random: parts.random }),
 })
 
-/**
- * All features with routes. The catalogue, the permissions, the OpenAPI document and the audit log follow from this list.
- * The sink is not in it, because only some environments have it.
- */
+/** All features with routes: catalogue, permissions, document and audit follow. The sink is of some environments. */
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, (parts) => ({ ...sessionDeps(parts), passwords: parts.passwords })),
   feature(mailLoginRoutes, (parts) => ({ ...linkDeps(parts), ...factorDeps(parts), signInByMail: parts.signInByMail })),

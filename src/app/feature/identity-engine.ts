@@ -107,10 +107,7 @@ function buildManagedEngine({ config, random }: AppOptions, client: SupabaseClie
   })
 }
 
-/**
- * Hosts that requests to providers may reach: public hosts, and the hosts of the configuration (issuers, the Auth
- * server), which may be inside the operator's network. Other hosts in a discovery document must be public.
- */
+/** Hosts that requests to providers may reach: public ones, and those of the settings, which may be internal. */
 function buildProviderRules({ socialProviders, supabaseUrl }: Config, allowHttp: boolean): CallbackRules {
   const given = [...socialProviders.map(({ base }) => base?.()), supabaseUrl]
   const targets = given.flatMap((address) => {

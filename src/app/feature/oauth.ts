@@ -47,10 +47,7 @@ export async function mountOauthProvider(
   })
 }
 
-/**
- * Posts under the strict limit: a registration, which carries no credential and writes a permanent row, and the code of
- * a device, which is short enough to be guessed (RFC 8628 section 5.1).
- */
+/** Posts under the strict limit: a registration is a permanent row, a device's code can be guessed (RFC 8628, 5.1). */
 const STRICT_PATHS: ReadonlySet<string> = new Set(['/register', '/device'].map((path) => PROVIDER_PATH + path))
 
 function isStrict({ method, url }: FastifyRequest): boolean {

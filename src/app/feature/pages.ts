@@ -121,10 +121,7 @@ const pageDeps = ({
   ...pages,
 })
 
-/**
- * The pages for users, outside the v3 tree: they are not in the OpenAPI document or the catalogue, and their events are
- * those of the API routes with the same names.
- */
+/** The pages for users, outside the v3 tree: no operations of their own, and the events of the API's routes. */
 export const PAGES: readonly Feature[] = [
   feature(signInPageRoutes, pageDeps),
   feature(secondStepRoutes, pageDeps),

@@ -4,10 +4,7 @@ import type { OpenBus } from '../../carriage/bus/bus.ts'
 import { buildNatsBus } from '../../carriage/nats/nats-bus.ts'
 import type { Config } from '../config/config.ts'
 
-/**
- * The bus between the processes of the embedded realtime server, where the settings ask for one. Only processes with the same
- * SECRET_KEY take each other's messages.
- */
+/** The bus between the processes of the realtime server, where the settings ask for one; it is keyed by SECRET_KEY. */
 export function prepareRealtimeBus(
   { eventLog, realtimeBusSubject }: Pick<Config, 'eventLog' | 'realtimeBusSubject'>,
   { keyring, logger }: { keyring: Pick<Keyring, 'deriveKeys'>; logger: Logger },

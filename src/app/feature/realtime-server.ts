@@ -83,10 +83,7 @@ export function prepareEmbeddedRealtime(
   }
 }
 
-/**
- * The embedded server as publishing sees it. A process that runs one publishes to itself; another one to BASE_URL. Clients
- * connect to BASE_URL.
- */
+/** The embedded server as publishing sees it: this process if it runs one, else BASE_URL, where clients connect. */
 function describePublishing(
   app: RealtimeApp,
   parts: { baseUrl: () => string; ownOrigin: (() => string) | undefined; server: () => RealtimeServer | undefined },
@@ -117,10 +114,7 @@ function describePublishing(
   }
 }
 
-/**
- * Mounts the embedded server: `GET /app/{key}` as an upgrade, and the HTTP API below `/apps`
- * (docs/contract/realtime-server.md). Both answer 503 until `start`.
- */
+/** Mounts `GET /app/{key}` and the HTTP API below `/apps` (docs/contract/realtime-server.md): 503 until `start`. */
 async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount): Promise<MountedRealtime> {
   const { options, upgrades, limiter, app } = mount
   const { config, clock, random, logger } = options
@@ -179,9 +173,7 @@ export function buildAppChannelFeed(
   return buildChannelFeed({ db, clock, logger, workerId, countEvent: realtime.countChannelEvent })
 }
 
-/**
- * Passes on the observations of the server. All processes observe the same channel events: the oldest one reports them.
- */
+/** Passes on the observations of the server. The oldest process reports the channel events that all observe. */
 function report({ onGrant, onChannelEvent }: RealtimeMount, observation: Observation, isReporter: boolean): void {
   if (observation.kind === 'permitted') onGrant(observation.user as UserId, observation.token)
   const event = isReporter ? readObservation(observation) : undefined

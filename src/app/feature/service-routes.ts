@@ -41,10 +41,7 @@ export interface ServiceRouteDeps {
 /** `local`: from this machine, without a token. `{ token }`: with this bearer token. `closed`: the path does not exist. */
 export type MetricsAccess = 'local' | 'closed' | { token: string }
 
-/**
- * Development needs no token and answers this machine only; other environments need the token, and without one the path
- * does not exist.
- */
+/** Development needs no token and answers this machine only; elsewhere there is no path without a token. */
 export function decideMetricsAccess(config: { appEnv: string; metricsToken: string | undefined }): MetricsAccess {
   if (config.appEnv === 'development') return 'local'
   return config.metricsToken === undefined ? 'closed' : { token: config.metricsToken }

@@ -7,10 +7,7 @@ export const LOG_BUFFER_BYTES = 1_048_576
 /** Bytes of one write. */
 const CHUNK_BYTES = 65_536
 
-/**
- * Pause after a failed write: to a full pipe, doubling while its reader stalls, and to a full disk or without a reader.
- * Milliseconds.
- */
+/** Pause after a failed write, in milliseconds. To a full pipe it doubles while its reader stalls. */
 const PIPE_PAUSE_MS = 10
 const FAULT_PAUSE_MS = 500
 

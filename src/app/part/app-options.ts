@@ -49,10 +49,7 @@ export interface AppOptions {
   hashingSemaphore?: HashingSemaphore
   /** Answers the requests to sign-in providers in place of the network; for tests. */
   fetchProvider?: GuardedFetch
-  /**
-   * Reads the public keys of an issuer in place of the service's own provider, as a JWK set; for tests. The database does not
-   * keep its tokens.
-   */
+  /** Reads the public keys of an issuer (a JWK set) in place of the provider's; for tests. Its tokens are not kept. */
   loadProviderKeys?: () => Promise<unknown>
   /** Receives the built OAuth provider; for tests that break it. */
   onProviderBuilt?: (provider: Provider) => void

@@ -10,10 +10,7 @@ import type { Config } from '../config/config.ts'
 /** Settings of the appearance of mails. */
 type MailSettings = Pick<Config, 'mailTemplateDir' | 'brandColor' | 'mailLogoPath' | 'brandLogoPath'>
 
-/**
- * The templates of mails, in the colours and with the logo of the brand. Throws an Error that names the setting, the rule
- * and the remedy.
- */
+/** The templates of mails with the brand's colours and logo. Throws an Error with setting, rule and remedy. */
 export function loadTemplates({ mailTemplateDir, brandColor, mailLogoPath, brandLogoPath }: MailSettings) {
   const { light, dark } = brandColor === undefined ? BUILT_IN_COLORS : deriveColors(brandColor)
   return loadMailTemplate(mailTemplateDir, {

@@ -45,10 +45,7 @@ export function findSystemUser(): string {
   }
 }
 
-/**
- * Builds the recording of changes by commands: an audit entry with the actor and an event, as for a request
- * (docs/contract/identity.md#command-line).
- */
+/** Records changes by commands like those of a request (docs/contract/identity.md#command-line). */
 export function buildCommandRecorder(deps: EventDeps, actor: CommandActor): CommandRecorder {
   return async (tx, given, now) => {
     const changes: readonly CommandChange[] = Array.isArray(given) ? given : [given]

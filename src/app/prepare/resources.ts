@@ -52,10 +52,7 @@ export interface ResourcesOptions {
   time?: DatabaseClock
   random: Random
   logger: Logger
-  /**
-   * Aborts the opening of the embedded database, which then rejects with the reason of the signal, and migrations after
-   * the running one.
-   */
+  /** Aborts the opening of the embedded database, and migrations after the running one. */
   stop?: AbortSignal
   /** Uses the embedded database of a service that runs on the same data directory. Default: it is refused. */
   joinsRunning?: boolean

@@ -19,10 +19,7 @@ export function findUnsafeOwner(
   return (mode & WRITABLE_BY_OTHERS) === 0 ? undefined : 'can be written by others'
 }
 
-/**
- * Creates the folder of generated secrets if missing. Throws a `ConfigError` if another user owns it or may write in
- * it: such a user could plant or replace its files.
- */
+/** Creates the folder of generated secrets. Throws a `ConfigError` where another user owns it or may write in it. */
 export async function ensurePrivateFolder(directory: string): Promise<void> {
   const facts = await mkdir(directory, { recursive: true, mode: 0o755 })
     .then(() => stat(directory))

@@ -13,10 +13,7 @@ const LINE_MS = 86_400_000
 /** Connections that a line names. */
 const NAMED_LIMIT = 10
 
-/**
- * Builds the check of the certificates of SAML connections. One incident for all of them: what a tenant stores must not
- * make many. A line a day names the connections.
- */
+/** Builds the check of certificates of SAML connections: one incident for all, which a log line a day names. */
 export function buildCertificateCheck(
   logger: Logger,
 ): (db: Database, now: Date) => Promise<(NewIncident & { isOn: boolean })[]> {

@@ -30,10 +30,7 @@ export interface ClockWatchDeps {
   rest?: Clock['sleep']
 }
 
-/**
- * Follows the database's clock in processes of every role, and reports a skew of the machine: by a log line at its
- * begin and end, and by a row that health and alerts of all processes read.
- */
+/** Follows the database's clock; reports a skew of the machine in the log, and in a row for health and alerts. */
 export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
   const { db, time, logger, workerId, rest = systemClock.sleep } = deps
   const stopping = new AbortController()

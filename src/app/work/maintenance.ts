@@ -75,10 +75,7 @@ function listSweeps(deps: Pick<MaintenanceDeps, 'keyring' | 'db'>): readonly Swe
   ]
 }
 
-/**
- * Builds the maintenance. Every step may run in several processes at once: each statement takes the rows that it can
- * lock. One that fails is logged and made again with the next sweep; the others do not wait for it.
- */
+/** Builds the maintenance. A failed step is logged and made again by the next sweep; every process may run it. */
 export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   const { clock, logger, isTrusted = () => true } = deps
   const stopping = new AbortController()

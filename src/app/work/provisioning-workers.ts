@@ -11,10 +11,7 @@ import { targetSecretContextOf } from '../../provisioning/target/target.ts'
 import type { TargetLatch } from '../../provisioning/target/target-latch.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
-/**
- * Builds the dispatcher of provisioning. It has a queue of its own, so provisioning and webhooks do not wait for each
- * other.
- */
+/** Builds the dispatcher of provisioning, whose queue is its own: it waits for no webhook. */
 export function buildProvisioningDispatcher(
   parts: WorkerParts,
   own: {

@@ -10,9 +10,7 @@ import { type Sweep, sweepOnce } from '../../postgres/sweep.ts'
 import { TARGET_SECRETS } from '../../provisioning/target/stored-secrets.ts'
 import { WEBHOOK_HEADERS, WEBHOOK_SECRETS, WEBHOOK_SIGNING_KEYS } from '../../webhook/registry/stored-secrets.ts'
 
-/**
- * Encrypts the secrets of each table again under the first key of SECRET_KEY. Each resolves with the number of secrets.
- */
+/** Encrypts the secrets of each table again under the first key of SECRET_KEY; each resolves with their number. */
 export function buildReencryption(keyring: Keyring, db: Database): Record<SecretPlace, () => Promise<number>> {
   return {
     webhook: async () => {

@@ -14,10 +14,7 @@ export function readKeptLanguage(cookieHeader: string | undefined): string | und
   return parseCookie(cookieHeader ?? '')[LANGUAGE_COOKIE]
 }
 
-/**
- * The texts for a request: in the language of its flow, else by the browser's preference
- * (docs/contract/pages.md#languages).
- */
+/** The texts for a request: in the language of its flow, else of the browser (docs/contract/pages.md#languages). */
 export function chooseRequestTexts(headers: LanguageHeaders): Texts {
   return chooseTexts({
     kept: readKeptLanguage(readText(headers.cookie)),

@@ -26,10 +26,7 @@ export interface DemoTokenOptions {
   clock: Pick<Clock, 'now'>
 }
 
-/**
- * Ensures that the token file has a valid API key, readable by its owner only: that of the last start while it is valid
- * for another day, else a new one, valid for a week. Revokes all others of that name. Returns the path.
- */
+/** Keeps a valid API key in the token file, readable by its owner only, and revokes others of its name. */
 export async function keepDemoToken({ baseUrl, jwt, dataDir, clock }: DemoTokenOptions): Promise<string> {
   const client = buildDemoClient(baseUrl, jwt)
   const file = join(dataDir, 'demo-token')

@@ -4,10 +4,7 @@ const UNPRINTABLE = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 /** Joiners of emoji and letters, without an effect of their own. */
 const JOINERS = new Set(['\u200c', '\u200d'])
 
-/**
- * Text safe for a terminal: control and direction characters are written as JavaScript escapes, which JSON has too.
- * Names, answers of receivers and events contain untrusted text. Pure.
- */
+/** Escapes control and direction characters as JavaScript and JSON do: names and answers are untrusted. */
 export function toPrintable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => {
     if (JOINERS.has(character)) return character

@@ -4,10 +4,7 @@ import { VERSION } from '../../base/version.ts'
 /** Timeout of one call. */
 const CALL_LIMIT_MS = 30_000
 
-/**
- * A failed call of the service; the message is one sentence with the remedy. `unreachable` and `busy` may be temporary;
- * `refused` is not.
- */
+/** A failed call of the service, with the remedy. `unreachable` and `busy` may be temporary; `refused` is not. */
 export class ApiError extends FatalError {
   readonly kind: 'unreachable' | 'busy' | 'refused'
   /** The problem's code (docs/contract/api.md#errors), where the answer was a problem. */

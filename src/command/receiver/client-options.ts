@@ -52,10 +52,7 @@ export function addSecretOptions(command: Command, fallback: string): Command {
     .option('--secret <whsec>', 'the secret itself; other users of this machine see it in the list of processes')
 }
 
-/**
- * The secret of a webhook from the options, unchanged, else from the environment; undefined without one. Throws a
- * `FatalError`.
- */
+/** The secret of a webhook from the options, unchanged, else the environment. Throws a `FatalError`. */
 export function findSecret({ secret, secretFile }: SecretOptions): string | undefined {
   if (secret !== undefined && secretFile !== undefined)
     throw new FatalError('--secret and --secret-file name two secrets. Give one of them.')

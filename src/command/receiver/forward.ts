@@ -56,10 +56,7 @@ export interface ForwardResult {
   durationMs: number
 }
 
-/**
- * Posts a delivery to a receiver, without following a redirect, within `limitMs`: by default the time limit of a real one
- * (docs/contract/delivery.md#statuses). Never throws. `signal` interrupts it.
- */
+/** Posts a delivery within `limitMs`, following no redirect (docs/contract/delivery.md#statuses). Never throws. */
 export async function forwardDelivery(
   deps: { clock: Pick<Clock, 'now'> },
   delivery: Delivery,

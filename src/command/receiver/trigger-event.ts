@@ -36,10 +36,7 @@ interface EventTypeRow {
   source: 'route' | 'synthetic' | 'external'
 }
 
-/**
- * Causes a real event of a type, and prints its id and its dispatches. Throws a `FatalError` when no known call causes this
- * event type, or for options that do not apply to it.
- */
+/** Causes a real event of a type, and prints it with its dispatches. Throws a `FatalError` for a type it cannot. */
 export async function triggerEvent(deps: TriggerDeps, input: TriggerInput): Promise<void> {
   const eventId = await makeHappen(deps, input)
   deps.print(`event     ${eventId}  ${input.event}`)

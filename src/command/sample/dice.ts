@@ -37,10 +37,7 @@ export function buildDice(seed: number): Dice {
   }
 }
 
-/**
- * A row id that is the same for each fill with the same seed: a UUID of version 8 (RFC 9562, section 5.8) derived from
- * a hash.
- */
+/** A row id that is the same for each fill with the same seed: a UUID of version 8 (RFC 9562, section 5.8). */
 export function buildSampleId<Noun extends string>(seed: number, kind: Noun, number: number): Id<Noun> {
   const bytes = createHash('sha256').update(`signalbox sample ${seed} ${kind} ${number}`).digest().subarray(0, 16)
   bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)

@@ -70,10 +70,7 @@ export async function readSampleFacts(
   return { roles: pick('role'), eventTypes: pick('type') }
 }
 
-/**
- * Moves the sample's webhooks to the sink of this start, whose port may be another one. `prefix` is the prefix of the
- * sink's path. Returns their number.
- */
+/** Moves the sample's webhooks to the sink of this start, whose port may differ. `prefix`: of the sink's path. */
 export const moveToSink = changeStatement<{
   webhooks: readonly string[]
   sinkUrl: string

@@ -10,10 +10,7 @@ interface ListField {
   type: ListFieldType
   sortable?: boolean
   column?: string
-  /**
-   * Of text: compared byte by byte. A list that is merged from several databases sorts by no other text: each database has
-   * a collation of its own.
-   */
+  /** Of text: compared byte by byte, as merged lists need: the collations of databases differ. */
   collation?: 'C'
   /** Of text. Default: `in-range`. */
   like?: LikeRule

@@ -19,10 +19,7 @@ export interface MergeSource {
 
 /** The databases that the list of a request is merged from (docs/contract/api.md#merged-lists). */
 export interface MergedReads {
-  /**
-   * Asks each of them, in parallel. No account has changed its database between the first answer and the last. Throws 503
-   * for a cell that does not answer.
-   */
+  /** Asks each of them at the same time, while no account moves. Throws 503 for a cell that does not answer. */
   ask<Result>(read: (source: MergeSource) => Promise<Result>): Promise<Result[]>
   /** The same of the databases of these accounts, and of home, which records events about accounts everywhere. */
   among(accounts: readonly AccountId[]): MergedReads

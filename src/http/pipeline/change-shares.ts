@@ -12,10 +12,7 @@ const LEFT_PART = 5
 /** Whoever shares the connections of a process for changes: a caller, with the others of its account. */
 export type Changer = { caller: Pick<Caller, 'portal' | 'userId'>; scope: PermissionScope }
 
-/**
- * Makes a change within the share of its caller. Throws 429 `rate_limited`, or 503 `dependency_unavailable` if the database
- * is the cause.
- */
+/** Makes a change within the share of its caller. Throws 429 `rate_limited`, 503 if the database is the cause. */
 export type ChangeShares = <Result>(changer: Changer, work: () => Promise<Result>) => Promise<Result>
 
 /**

@@ -23,10 +23,7 @@ export function buildLackedRefusal({ account, enterPath }: Narrowing): Problem {
   })
 }
 
-/**
- * The refusal in place of a 403 or 404 that a request got because its token lacks the account that it names. Undefined for
- * any other error. Pure.
- */
+/** The refusal in place of a 403 or 404 whose token lacks the account that the request names, else undefined. */
 export function explainLackedAccount(
   route: RouteDeclaration,
   caller: Caller | undefined,

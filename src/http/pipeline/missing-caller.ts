@@ -6,10 +6,7 @@ const EXCHANGE_TOKEN =
 /** Maximum length of a parsed JWT header, in characters: those of access tokens have some 100. */
 const JOSE_HEADER_LIMIT = 1_000
 
-/**
- * Detail for a caller without a valid token. The unverified claims of the token choose the words and nothing else.
- * Pure.
- */
+/** Detail for a caller without a valid token, in words chosen by its unverified claims. */
 export function describeMissingCaller(authorization: string | undefined): string {
   const header = /^bearer +([\w-]+)\.[\w-]+\.[\w-]+ *$/i.exec(authorization ?? '')?.[1]
   return header !== undefined && isOfAccessToken(header) ? EXCHANGE_TOKEN : SEND_TOKEN

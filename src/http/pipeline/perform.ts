@@ -160,10 +160,7 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
   }
 }
 
-/**
- * Handles a read: on the replica where the route declares it and there is one, else with `primary`. A read that the
- * replica ends is made again there.
- */
+/** Handles a read, on a replica where the route declares it. A read that the replica ends is made again. */
 async function read<Deps>(served: Served<Deps>, primary: Database): Promise<Outcome<unknown>> {
   const { pipeline, route, deps, context } = served
   context.db = primary
@@ -198,10 +195,7 @@ function refuseLongRead(error: unknown): never {
   )
 }
 
-/**
- * Handles a request and counts it against its strict limit, if that was deferred. Over the limit everything is rolled
- * back.
- */
+/** Handles a request and counts it against a deferred strict limit. Over the limit all is rolled back. */
 async function handleCounted<Deps>(served: Served<Deps>, tx: Database): Promise<Outcome<unknown>> {
   const counting = served.request.countLater?.(tx)
   if (!counting) return handle(served)

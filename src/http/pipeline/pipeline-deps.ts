@@ -30,10 +30,7 @@ export interface ReadRecord {
   request: Facts
 }
 
-/**
- * The dependencies of the pipeline, built by the app. They keep `http/` free of features: authentication, events and the
- * audit log are functions here.
- */
+/** The dependencies of the pipeline, built by the app. They keep `http/` free of features. */
 export interface Pipeline {
   /** The pool of requests. Workers have their own. */
   db: Database

@@ -141,9 +141,7 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
   }
 }
 
-/**
- * Validates a request, and finds its database. When it is invalid, a missing row still wins: 404 comes before 422.
- */
+/** Validates a request, and finds its database. A missing row still wins: 404 comes before 422. */
 async function checkRequest<Deps>(given: Served<Deps>, place: (served: Served<Deps>) => Promise<Served<Deps>>) {
   const { route, request, context } = given
   checkTakesCondition(route, request.headers)

@@ -1,9 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Problem } from '../problem/problem.ts'
 
-/**
- * Maximum number of running expensive reads of one user, over all of its tokens (docs/contract/api.md#expensive-reads).
- */
+/** Running expensive reads of one user, over all its tokens (docs/contract/api.md#expensive-reads). */
 const RUNNING_OF_CALLER = 2
 
 /** Expensive reads of callers of one account that run at once. */

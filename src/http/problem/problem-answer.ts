@@ -20,10 +20,7 @@ export interface ProblemAnswerOptions {
   renderProblem?: (problem: Problem, request: FastifyRequest) => ProblemPage | undefined
 }
 
-/**
- * Maps an error to the problem that the caller receives. Unexpected errors map to one fixed text
- * (docs/contract/api.md#errors).
- */
+/** Maps an error to its problem; an unexpected one to one fixed text (docs/contract/api.md#errors). */
 export function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   const { code, statusCode } = (error ?? {}) as FastifyError

@@ -19,10 +19,7 @@ const addOne = fragment<{ bucket: string; windowStartedAt: Date }>(
   returning hits`,
 )
 
-/**
- * Counts one hit, and returns the sum of all processes in this window. Given a transaction, shares its first round trip and
- * stays counted when it rolls back.
- */
+/** Counts one hit and returns the sum of all processes, in the first round trip of a given transaction. */
 export async function addHit(db: Database, bucket: string, windowStartedAt: Date): Promise<number> {
   const [row] = await runDetached(db, compileFragment<{ hits: number }>(addOne({ bucket, windowStartedAt })))
   if (!row) throw new Error('an upsert returns its row')
@@ -39,10 +36,7 @@ const addSeveral = statement<
   on conflict (bucket, window_started_at) do update set hits = rate_limit.hits + excluded.hits
   returning bucket, hits`)
 
-/**
- * Adds the hits of many buckets, and returns the sum of all processes for each. Rows are locked in one order, which
- * prevents deadlocks between processes.
- */
+/** Adds hits of many buckets and returns the sums. Rows are locked in one order, so processes do not deadlock. */
 export async function addHits(
   db: Database,
   windowStartedAt: Date,

@@ -2,10 +2,7 @@ import { escapeHtml } from '../../base/html.ts'
 import { PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import { renderText } from './docs-page.ts'
 
-/**
- * Splits `docs/errors.md` into its introduction and one text for each code. A code's part begins with a heading of level
- * two that is the code in backticks.
- */
+/** Splits `docs/errors.md` into its introduction and the part of each code, whose heading is the code. */
 export function parseErrorTexts(markdown: string): { introduction: string; texts: Map<string, string> } {
   const [head = '', ...parts] = markdown.split(/^## /m)
   const texts = new Map<string, string>()

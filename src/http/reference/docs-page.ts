@@ -1,9 +1,6 @@
 import { escapeHtml } from '../../base/html.ts'
 
-/**
- * Renders the subset of Markdown that our texts use: `code`, **bold** and [links](/path) within this site. Anything else
- * stays text.
- */
+/** Renders the subset of Markdown of our texts: `code`, **bold** and [links](/path) within this site. */
 export function renderInline(text: string): string {
   const pattern = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\((\/(?!\/)[\w/.#-]*)\)/g
   let html = ''

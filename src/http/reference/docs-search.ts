@@ -44,10 +44,7 @@ export function listIndex(
   return [...operations, ...events, ...errors]
 }
 
-/**
- * The page of the search: the whole index, and a field by which the script of the page filters it. Nothing is sent. Without
- * scripts the page is the index.
- */
+/** The page of the search: the index, and a field by which a script filters it. Without scripts, the index. */
 export function renderSearch(entries: readonly IndexEntry[]): string {
   const lines = entries.map(({ kind, label, name, words, path }) => {
     const link = `<a href="${escapeHtml(path)}">${escapeHtml(label)}</a>`

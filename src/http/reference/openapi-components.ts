@@ -80,10 +80,7 @@ export function collectOperation(operation: Operation, components: CollectedComp
   }
 }
 
-/**
- * Replaces every named schema (by its `title`) by a reference, from the inside out; a nullable one by the reference or
- * null. Throws when two different schemas have one name.
- */
+/** Replaces named schemas by references, from the inside out. Throws when two different ones share a name. */
 export function liftSchemas<Node>(node: Node, components: CollectedComponents): Node {
   if (typeof node !== 'object' || node === null) return node
   if (Array.isArray(node)) return node.map((entry) => liftSchemas(entry, components)) as Node

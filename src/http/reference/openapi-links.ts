@@ -2,10 +2,7 @@ import type { Operation } from './openapi-document.ts'
 
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
 
-/**
- * Adds links to each answer that creates a resource: the operations on that resource, with its id. Their paths begin with
- * the path of the creation and `/{id}`. Test generators follow the links.
- */
+/** Adds links to each answer that creates a resource, for test generators: the operations on it, with its id. */
 export function addLinks(paths: Paths): Record<string, Record<string, Operation>> {
   const linked = Object.entries(paths).map(([path, item]) => {
     const { post } = item

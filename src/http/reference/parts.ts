@@ -1,7 +1,4 @@
-/**
- * The parts of the API, by the third segment of their paths, with their introductions in the reference. A test checks
- * that none is missing.
- */
+/** The parts of the API with their introductions, by the third segment of the path. A test finds missing ones. */
 export const PARTS: Readonly<Record<string, string>> = {
   audit: 'Who did what, when and from where, and which calls were refused.',
   auth: 'Signing in with a social provider or a password, sessions, and the handshake between apps of different domains.',

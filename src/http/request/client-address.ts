@@ -1,9 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
-/**
- * The proxies whose entries in `X-Forwarded-For` are trusted: none, a number of hops in front of the service, or those of
- * some networks.
- */
+/** The trusted proxies of `X-Forwarded-For`: none, a number of hops, or those of some networks. */
 export type TrustProxy = false | { hops: number } | { networks: BlockList }
 
 /** Upper bound on hops. Real deployments have fewer. */

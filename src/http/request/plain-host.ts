@@ -1,13 +1,7 @@
-/**
- * Characters that the URL parser accepts in a host and that have a meaning in a header, a policy or a list: `;`, `,`,
- * `'` and others.
- */
+/** Hosts without characters of a meaning in a header, a policy or a list (`;`, `,`, `'`), which URLs may have. */
 const PLAIN_HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])$/
 
-/**
- * Whether the host of a parsed URL has letters, digits, hyphens, underscores and dots only, or is an IPv6 address. A
- * custom scheme may have none. Pure.
- */
+/** Whether a parsed URL has a plain host or IPv6 address. A custom scheme may have none. */
 export function hasPlainHost({ hostname }: Pick<URL, 'hostname'>): boolean {
   return hostname === '' || PLAIN_HOST.test(hostname.toLowerCase())
 }

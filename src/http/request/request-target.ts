@@ -6,10 +6,7 @@
 /** Scheme and authority of a target in absolute form (RFC 9112 section 3.2.2). */
 const AUTHORITY = /^https?:\/\/[^/?#]*/i
 
-/**
- * Characters that no target contains (RFC 3986 section 3.3): octets outside visible ASCII. Parsers trim them
- * differently.
- */
+/** Octets outside visible ASCII, which no target has (RFC 3986 section 3.3); parsers trim them differently. */
 const FOREIGN_OCTET = /[^!-~]/
 
 /** A target in origin form. Other forms than the absolute one are returned unchanged: no path begins like them. */

@@ -91,10 +91,7 @@ function serialize(reply: FastifyReply, status: number, body: unknown): string {
   return serializer ? (serializer(body as Record<string, unknown>) as string) : JSON.stringify(body)
 }
 
-/**
- * The body that answers a repeat of the request: the first body with null for the member that is shown once
- * (docs/contract/api.md#secrets-in-repeated-answers).
- */
+/** The answer of a repeat: null for the member shown once (docs/contract/api.md#secrets-in-repeated-answers). */
 export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unknown>, reply: FastifyReply): string {
   if (outcome.kind !== undefined && outcome.kind !== 'data') return ''
   const shown = route.shownOnce && (outcome.data as Record<string, unknown>)[route.shownOnce]

@@ -4,10 +4,7 @@ import { findTargetFault, toOriginForm } from '../request/request-target.ts'
 
 /** The methods of each path, to distinguish 405 from 404. */
 export interface KnownPaths {
-  /**
-   * The problem of a request that no route serves: 405 `method_not_allowed` with `Allow`, or 404 `not_found`; 400 for a
-   * target that is no path.
-   */
+  /** The problem of a request that no route serves: 405 with `Allow`, 404, or 400 for a target that is no path. */
   buildProblem(target: string): Problem
   /**
    * The 405 of a request that a wider route took, because the route of its own path does not have its method: a parameter

@@ -53,10 +53,7 @@ export interface DataOutcome<Data> extends OutcomeFacts {
   kind?: 'data'
   data: Data
   message: string
-  /**
-   * The changed row before the change, in the form of `data`, for the differences in the audit entry. Never with a
-   * secret.
-   */
+  /** The changed row before the change, in the form of `data`, for the audit entry. Never with a secret. */
   before?: object
   /** Set by list routes. */
   /** The cells whose part is not in `data`, since they are away. */

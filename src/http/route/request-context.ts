@@ -23,10 +23,7 @@ interface ContextFacts {
   readExpensive: <Result>(scope: PermissionScope, read: () => Promise<Result>) => Promise<Result>
 }
 
-/**
- * One request in the pipeline. Validation sets `listing`, `prepare` sets `prepared`, the transaction sets `db` and
- * `target`.
- */
+/** One request in the pipeline, which sets `listing`, `prepared`, `db` and `target` on its way. */
 export class RequestContext implements RouteRequest<unknown, unknown, unknown, unknown, unknown> {
   readonly params: unknown
   readonly query: unknown

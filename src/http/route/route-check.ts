@@ -1,9 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 
-/**
- * Runs `check` before each request to a route that is mounted until the returned function is called. What it throws is
- * the answer.
- */
+/** Runs `check` before each request to a route that is mounted meanwhile. What it throws is the answer. */
 export function checkRoutes(
   server: FastifyInstance,
   check: (request: FastifyRequest, reply: FastifyReply) => void,

@@ -46,10 +46,7 @@ export interface RequestFacts<Params, Query, Body> {
 export interface RequestWait {
   /** Authenticates the caller again, and returns the scope of the route's permission. Throws 401 and 403. */
   recheck: () => Promise<PermissionScope>
-  /**
-   * Calls `onClosed` when the connection of the client ends. Until the returned function is called, the connection may be
-   * idle for `idleMs`.
-   */
+  /** Calls `onClosed` when the client's connection ends; until the returned call it may be idle for `idleMs`. */
   watch: (onClosed: () => void, idleMs: number) => () => void
   /**
    * Reads more for an answer that has begun: an expensive read of its own, after a look whether the caller still reaches
@@ -82,10 +79,7 @@ export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   readEach: ReadEach
 }
 
-/**
- * The declaration of a route (docs/contract/api.md#route-declaration). Permission, event type, OpenAPI operation and audit
- * entry are derived from it.
- */
+/** The declaration of a route (docs/contract/api.md#route-declaration), from which all else of it is derived. */
 export interface RouteDeclaration {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With parameters in braces: `/api/v3/contract/contract/{id}`. */
@@ -187,10 +181,7 @@ export interface RouteDeclaration {
   data: TSchema
   /** Makes this a list route: its fields, for filters and sort. */
   list?: ListFields
-  /**
-   * Whether a request is an expensive read, limited for its caller (docs/contract/api.md#expensive-reads). Lists decide
-   * it by their filters.
-   */
+  /** Whether a request is an expensive read (docs/contract/api.md#expensive-reads). Lists decide by filters. */
   isExpensive?: boolean
   /**
    * Whether a replica may make the read of a list, or of an expensive read (docs/contract/api.md#replica). The caller, its
@@ -203,9 +194,9 @@ export interface RouteDeclaration {
   shownOnce?: string
 }
 
-type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
+export type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
 
-type RequestSchemas = Pick<RouteDeclaration, 'params' | 'query' | 'body'>
+type RequestSchemas = Partial<Record<'params' | 'query' | 'body', unknown>>
 
 /** The request of a declaration outside its transaction. */
 export type UnpreparedOf<Declaration extends RequestSchemas> = UnpreparedRequest<

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import type { AccountId } from '../../base/id.ts'
 import { Type } from '../shape/schema-type.ts'
-import { defineRoute } from './route.ts'
+import { defineRoute, type Route } from './route.ts'
+import { defineRow } from './row-route.ts'
 
 const DECLARATION = {
   method: 'POST',
@@ -63,5 +65,81 @@ describe('the declaration of a route', () => {
       handle: async (_deps, { target }) => ({ data: {}, message: target.name }),
     })
     expect([given.row?.neededBy, validated.row?.neededBy]).toEqual(['handle', 'validation'])
+  })
+})
+
+describe('the routes of a row', () => {
+  interface Found {
+    id: string
+    account: AccountId
+    name: string
+  }
+  const Row = Type.Object({ document_id: Type.String(), name: Type.String() })
+  const WithSecret = Type.Object({ document_id: Type.String(), name: Type.String(), secret: Type.String() })
+  const found: Found = { id: 'i', account: 'a' as AccountId, name: 'new' }
+  const row = defineRow(
+    {
+      resource: 'test',
+      path: '/api/v3/test/test/{id}',
+      accountScope: 'account',
+      rowTag: ['name'],
+      params: Type.Object({ id: Type.String() }),
+      data: Row,
+    },
+    {
+      noun: 'Test',
+      load: async ({ params }) => ({ ...found, id: params.id }),
+      toRow: ({ id, name }: Found) => ({ document_id: id, name }),
+    },
+  )
+  const run = (route: Route<unknown>, request: object = {}) => route.handle(undefined, request as never)
+
+  test('declare each fact once: those of the list and the creation are at the path of all rows', () => {
+    const list = row.list({ summary: 'All', list: {} }, { rows: () => ({}) as never, message: 'Tests.' })
+    const create = row.create({ summary: 'New' }, async () => ({ row: found }))
+    const remove = row.delete({ summary: 'Away' }, async () => ({ row: found }))
+    const ofAll = { path: '/api/v3/test/test', params: undefined, rowTag: undefined, row: undefined }
+    expect(list).toMatchObject({ method: 'GET', action: 'find-all', data: Row })
+    expect(create).toMatchObject({ method: 'POST', action: 'create', status: 201 })
+    for (const route of [list, create]) expect({ ...ofAll, ...route }).toMatchObject(ofAll)
+    expect(row.read({ summary: 'One' })).toMatchObject({ method: 'GET', action: 'find-one', rowTag: ['name'] })
+    expect(remove).toMatchObject({ method: 'DELETE', action: 'delete', path: '/api/v3/test/test/{id}' })
+    expect(remove).not.toHaveProperty('rowTag')
+  })
+
+  test('answer with the row, its event and its path', async () => {
+    const create = row.create({ summary: 'New' }, async () => ({ row: found }))
+    const data = { document_id: 'i', name: 'new' }
+    const changed = [{ id: 'i', account: 'a' }]
+    expect(await run(create)).toEqual({ data, message: 'Test created.', changed, location: '/api/v3/test/test/i' })
+    const update = row.update({ summary: 'Change' }, async () => ({ row: found, before: { ...found, name: 'old' } }))
+    const before = { document_id: 'i', name: 'old' }
+    expect(update).toMatchObject({ method: 'PATCH', action: 'update', rowTag: ['name'] })
+    expect(await run(update)).toEqual({ data, before, message: 'Test updated.', changed })
+  })
+
+  test('record no event for a change of nothing', async () => {
+    const update = row.update({ summary: 'Change' }, async () => ({ row: found, isChanged: false }))
+    expect(await run(update)).toMatchObject({ message: 'Test unchanged.', changed: [] })
+  })
+
+  test('find the row before a change is validated, unless the change has another look-up', async () => {
+    const find = async () => ({ ...found, name: 'locked' })
+    const given = { method: 'POST', path: '/api/v3/test/test/{id}/move', action: 'move', summary: 'Move' } as const
+    const plain = row.change(given, async () => ({ row: found, message: 'Moved.' }))
+    expect(plain.row?.neededBy).toBe('validation')
+    expect(await plain.row?.find(undefined, { params: { id: 'other' } } as never)).toEqual({ ...found, id: 'other' })
+    const own = row.change(given, {
+      row: { find, neededBy: 'handle' },
+      handle: async (_deps, { target }) => ({ row: target, message: 'Moved.' }),
+    })
+    expect(await run(own, { target: await find() })).toMatchObject({ message: 'Moved.', data: { name: 'locked' } })
+  })
+
+  test('take the members of the answer that no row has', async () => {
+    const rotate = row.create({ summary: 'New', data: WithSecret }, async () => ({ row: found, more: { secret: 's' } }))
+    expect(await run(rotate)).toMatchObject({ data: { document_id: 'i', name: 'new', secret: 's' } })
+    // @ts-expect-error the answer has a secret
+    row.create({ summary: 'New', data: WithSecret }, async () => ({ row: found }))
   })
 })

@@ -35,10 +35,7 @@ export type Routes<Deps> = readonly Route<Deps>[]
 /** Refuses what is not among `Known`, also where a literal is not checked for excess members, as in a type parameter. */
 export type NoOthers<Given, Known> = { [Name in Exclude<keyof Given, keyof Known>]: never }
 
-/**
- * Declares one v3 route. The types of params, query, body and data follow from the schemas. Throws for a member that no
- * route has.
- */
+/** Declares one v3 route, typed by its schemas. Throws for a member that no route has. */
 export function defineRoute<
   Deps,
   const Declaration extends RouteDeclaration,

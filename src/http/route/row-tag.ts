@@ -26,10 +26,7 @@ export function addRowTag(route: RouteDeclaration, outcome: Outcome<unknown>, an
   return { ...answer, headers: { ...answer.headers, etag } }
 }
 
-/**
- * Refuses `If-Match` on a route whose change is not conditional: a caller must not take it for protected. Throws 400
- * `malformed_request`.
- */
+/** Refuses `If-Match` where a change is not conditional: it does not protect. Throws 400 `malformed_request`. */
 export function checkTakesCondition(route: RouteDeclaration, headers: IncomingHttpHeaders): void {
   if (headers['if-match'] === undefined || route.method === 'GET' || route.rowTag) return
   throw new Problem(

@@ -55,10 +55,7 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(words && { enum: [...words, null] }) })
 }
 
-/**
- * One line, not blank, no control characters. It takes linear time, because the two repetitions cannot divide a text in
- * more than one way.
- */
+/** One line, not blank, no control characters. Linear: a text divides between the repetitions in one way. */
 const LINE_PATTERN = '^ *[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$'
 
 /** A name: one line, not blank, no control characters. */
@@ -186,10 +183,7 @@ function needsPermission(route: RouteDeclaration): boolean {
   return route.access === undefined || route.access === 'permission'
 }
 
-/**
- * The statuses of the problems that a route may answer: those that follow from its declaration, and those of its
- * `problems`.
- */
+/** The statuses that follow from a declaration, and those of its `problems`. */
 export function listProblemStatuses(route: RouteDeclaration): number[] {
   // On every route, because a path with %00 is malformed.
   const codes: ProblemCode[] = ['malformed_request', 'rate_limited', 'internal_error', 'dependency_unavailable']

@@ -111,10 +111,7 @@ function countIndexDigits(length: number): number {
   return digits
 }
 
-/**
- * Throws the problem of a failed validation: 404 for invalid path parameters, 422 for the rest
- * (docs/contract/api.md#errors). `part` selects which of the two to check.
- */
+/** Throws the problem of invalid params (404) or of all else (422) (docs/contract/api.md#errors). */
 export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'): void {
   const error = request.validationError
   if (!error) return
@@ -138,10 +135,7 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
 /** Characters of a path in an error: longer than any path of a schema; cuts unknown members. */
 const PATH_LENGTH_LIMIT = 200
 
-/**
- * Refuses members of a body on a route that takes none (docs/contract/api.md#unknown-members). An empty object is
- * accepted.
- */
+/** Refuses a body, save an empty object, on a route without (docs/contract/api.md#unknown-members). */
 export function checkNoBody({ body }: FastifyRequest): void {
   if (body === undefined || body === null) return
   const members = typeof body === 'object' && !Array.isArray(body) ? Object.keys(body) : ['']

@@ -4,10 +4,7 @@ import { Problem } from '../problem/problem.ts'
 
 const MALFORMED_FORM = 'The form is not valid application/x-www-form-urlencoded in UTF-8.'
 
-/**
- * Parses forms strictly, and keeps the raw bytes beside them, as for JSON bodies. Of `multipart/form-data` nothing is read:
- * the routes that take it ask for no field.
- */
+/** Parses forms strictly and keeps their bytes. Of `multipart/form-data` nothing is read. */
 export function readForms(server: FastifyInstance): void {
   server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (request, body, done) => {
     request.rawBody = body as Buffer

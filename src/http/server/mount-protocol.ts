@@ -4,10 +4,7 @@ import { buildPathProblem } from '../route/known-path.ts'
 
 /** A protocol with a handler of its own: an OAuth provider, the HTTP API of a realtime server. */
 export interface ForeignProtocol {
-  /**
-   * The protocol serves every request below this path (`/api/v3/oauth`), except those of declared routes: a path of these is
-   * a 405 for any other method.
-   */
+  /** The protocol serves every path below it but declared ones, which are a 405 for other methods. */
   prefix: string
   /** Serves the raw Node request, whose body is unread, of the client at `address`. */
   handle: (request: IncomingMessage, response: ServerResponse, from: { address: string }) => void | Promise<void>

@@ -66,10 +66,7 @@ export interface ServerOptions extends ProblemAnswerOptions {
   startTrace?: RequestTraceStart
 }
 
-/**
- * Headers of every answer, by helmet: those that protect JSON in a browser. Headers for pages (content policy, opener and
- * embedder policies) are set where pages are served.
- */
+/** Headers of every answer, by helmet; those for pages are set where pages are served. */
 const ANSWER_HEADERS = collectHeaders({
   contentSecurityPolicy: false,
   crossOriginResourcePolicy: false,

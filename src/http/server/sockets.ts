@@ -5,10 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { isTrustedPeer, type TrustProxy } from '../request/client-address.ts'
 import { buildConnectionShares, type SharedConnection } from './connection-shares.ts'
 
-/**
- * Idle limit of a connection with a request in flight, in milliseconds. It closes the connection of a client that does not
- * read its answer.
- */
+/** Idle limit of a connection with a request in flight, in milliseconds: its client does not read. */
 export const SOCKET_IDLE_LIMIT_MS = 30_000
 
 /** Idle limit of a connection without a request, in milliseconds: longer than that of common proxies (60 s). */
@@ -37,10 +34,7 @@ export interface Connections {
   countInFlight(socket: Socket): number
 }
 
-/**
- * Limits a server to `maxConnections` connections, which addresses share, and each connection to `PIPELINE_LIMIT` requests in
- * flight. A connection beyond a limit is closed.
- */
+/** Limits a server to `maxConnections`, which addresses share, each with `PIPELINE_LIMIT` requests in flight. */
 export function limitConnections(
   server: FastifyInstance,
   options: { maxConnections: number; trustProxy: TrustProxy; clock: Pick<Clock, 'now'> },

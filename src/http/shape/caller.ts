@@ -60,10 +60,7 @@ export interface Caller {
   membershipPatterns: readonly AccountPatterns[]
   /** The accounts that the caller belongs to. */
   accounts: readonly AccountId[]
-  /**
-   * The patterns that narrow the user's permissions: those of an API key, or of the scopes of an app. Null for a session of
-   * the user itself.
-   */
+  /** The patterns of an API key or of an app's scopes, within the user's permissions; else null. */
   ceiling: readonly string[] | null
   /** The account to which an API key is bound; null for any other token. Its patterns hold there only. */
   keyAccount: AccountId | null
@@ -102,10 +99,7 @@ export function isUnderCeiling(caller: Pick<Caller, 'ceiling'>, permission: stri
   return caller.ceiling === null || caller.ceiling.some((pattern) => matchesPattern(pattern, permission))
 }
 
-/**
- * The scope of `permission` for `caller`; undefined when the caller does not hold it. The scope of an API key or an app is
- * within that of its user.
- */
+/** The scope of `permission` for `caller`, that of a key or an app within its user's; undefined without it. */
 export function findPermissionScope(caller: Caller, permission: string): PermissionScope | undefined {
   const covers = (pattern: string) => matchesPattern(pattern, permission)
   if (!isUnderCeiling(caller, permission)) return undefined

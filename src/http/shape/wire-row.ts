@@ -9,10 +9,7 @@ export function columnsOf<Schema extends TObject>(schema: Schema): (keyof Schema
   return Object.keys(schema.properties)
 }
 
-/**
- * Builds the mapping of records to the wire: of the members that the schema and the record have. An instant becomes ISO 8601
- * (docs/contract/api.md#identifiers). What the schema has besides, the caller adds.
- */
+/** Maps records to the wire, instants to ISO 8601 (docs/contract/api.md#identifiers). The caller adds what lacks. */
 export function wireOf<Column extends string, Given, Found, Schema extends TObject>(
   record: RecordColumns<Column, Given, Found>,
   schema: Schema,

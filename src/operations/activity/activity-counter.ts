@@ -12,10 +12,7 @@ const MINUTE_MS = 60_000
 /** Interval between rounds, in milliseconds. */
 const PERIOD_MS = 30_000
 
-/**
- * Age at which a minute is counted, after its end: its transactions have ended, and no entry of equal refusals still
- * grows.
- */
+/** Age of an ended minute that is counted: its transactions have ended, and no entry of it grows. */
 const SETTLED_MS = 60_000
 
 /** Age at which the first round begins: the longest range. */
@@ -50,10 +47,7 @@ async function countSpan(db: Database, kind: keyof typeof COUNTS, nowMs: number)
   })
 }
 
-/**
- * Reads the open connections, once a minute over all processes. A minute without a reading has none: later nobody knows
- * how many there were.
- */
+/** Reads the open connections, once a minute over all processes. A minute missed stays unknown. */
 async function countConnections(db: Database, nowMs: number): Promise<void> {
   const minute = new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS)
   const open = await countOpenConnections(db, new Date(nowMs))

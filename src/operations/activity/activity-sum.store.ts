@@ -21,10 +21,7 @@ const lock = statement<{ until: Date }, { kind: ActivityKind }>(
   'select until from activity_counted where kind = $kind for update skip locked',
 )
 
-/**
- * The instant up to which a kind is counted, locked until the transaction ends; undefined while another process counts. A
- * kind that was never counted begins at `since`.
- */
+/** The instant up to which a kind is counted, locked; undefined while another process counts. At first `since`. */
 export async function lockCounted(db: Database, input: { kind: ActivityKind; since: Date }): Promise<Date | undefined> {
   const [row] = await lock(db, { kind: input.kind })
   if (row) return row.until

@@ -19,10 +19,7 @@ export interface LoggedDecision extends RecordOf<typeof loggedDecision> {
   scopes: string[] | null
 }
 
-/**
- * The decisions of users about a client in the audit log, as the base of a list. In this form of the conditions
- * `audit_log_decision_idx` serves it.
- */
+/** The decisions of users about a client, as the base of a list that `audit_log_decision_idx` serves. */
 export function selectDecisions(db: Database, client: string) {
   return selectRecord(db.selectFrom('audit_log as l'), loggedDecision, 'l')
     .select([

@@ -48,10 +48,7 @@ ${preloads.map((name) => html`<link rel="modulepreload" href="${ASSETS_PATH}${na
 `.text
 }
 
-/**
- * Renders the page without a build. In development the service builds one, and the page reloads by itself; elsewhere it
- * shows the remedy.
- */
+/** Renders the page without a build: with the remedy, or in development until the build is there. */
 export function renderUnbuiltPage(
   texts: Texts,
   { service, isBuilding }: { service: string; isBuilding: boolean },

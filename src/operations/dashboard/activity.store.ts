@@ -67,9 +67,7 @@ const selectActivity = statement<
   ) h
   order by x.place`)
 
-/**
- * Activity of these webhooks in the 24 hours that end with that of `now`. Omits deleted ones and those outside `scope`.
- */
+/** Activity of these webhooks in the 24 hours that end with that of `now`; none deleted or outside `scope`. */
 export async function readActivity(
   db: Database,
   { webhooks, now, scope }: { webhooks: readonly string[]; now: Date; scope: PermissionScope },

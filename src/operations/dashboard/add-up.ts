@@ -13,10 +13,7 @@ function addCounts<Counts extends object>(parts: readonly Counts[]): Counts {
   return sums as Counts
 }
 
-/**
- * The summary of several databases, the first of them home, with the `failures` last failures. Event types are those of the
- * first. Pure.
- */
+/** The summary of several databases, home first, with the `failures` last failures. Types are those of home. */
 export function addSummaries(parts: readonly Summary[], failures: number): Summary {
   const [first, ...others] = parts as [Summary, ...Summary[]]
   if (others.length === 0) return first
@@ -61,10 +58,7 @@ export function orderActivities(
   return [...new Set(ids)].flatMap((id) => byWebhook.get(id) ?? [])
 }
 
-/**
- * The accounts of home, each with the figures of the cell that it is in; members are those of home. `cells`: what each cell
- * says of the accounts that are there. Pure.
- */
+/** The accounts and members of home, with the figures of the cell (`cells`) that each account is in. */
 export function placeFigures(
   home: readonly AccountActivity[],
   cells: readonly (readonly AccountActivity[])[],

@@ -61,10 +61,7 @@ const OWNED = `d.account = own.account and (
 /** The first hour of the series. */
 const FIRST_HOUR = "date_trunc('hour', $now::timestamptz) - interval '23 hours'"
 
-/**
- * The open or ended deliveries of each account since the start of the series, the newest first, up to a limit. Reads none
- * unless `condition` holds.
- */
+/** The open or ended deliveries of each account in the series, the newest first, up to a limit, if `condition`. */
 const newestOf = (table: string, condition = 'true') => `
   select made.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
     select d.created_at, d.status from ${table} d
@@ -202,10 +199,7 @@ const selectSummaryOfAccounts = statement<SummaryRow, SummaryParams & { accounts
     (select is_complete from whole) as "isComplete",
     array(${FAILURES_OF_ACCOUNTS}) as "recentFailures", array(${HOURS}) as hours`)
 
-/**
- * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event
- * types are global, and empty for a caller limited to some accounts.
- */
+/** Reads the dashboard within `scope`, with `failures` failures at most; all types or, for some accounts, none. */
 export async function readSummary(
   db: Database,
   { now, failures, scope }: { now: Date; failures: number; scope: PermissionScope },

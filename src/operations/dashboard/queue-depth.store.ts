@@ -104,10 +104,7 @@ const selectDepth = statement<DepthRow, { now: Date; slowSince: Date; limit: num
     (select count(*) from later)::int as retry_waiting, soonest.at as retry_at
   from unrouted, soonest`)
 
-/**
- * Reads the work of outbound webhooks by lane. Each count stops at `limit`, so the statement reads a small multiple of
- * it for any backlog.
- */
+/** Reads the work of outbound webhooks by lane. Each count stops at `limit`, so no backlog is read. */
 export async function readQueueDepth(db: Database, now: Date, limit = COUNT_LIMIT): Promise<QueueDepth> {
   const slowSince = new Date(now.getTime() - SLOW_AFTER_MS)
   const [row] = await selectDepth(db, { now, slowSince, limit })

@@ -83,10 +83,7 @@ function sumByName(measured: readonly Measured[], prefix: string): Map<string, n
 /** Duration at which an attempt is given up, in milliseconds (docs/contract/delivery.md#fixed-constants). */
 const TIMEOUT_MS = 15_000
 
-/**
- * Percentile `share` of the durations in whole milliseconds, from the counts by bucket, interpolated within a bucket.
- * Null without attempts. Pure.
- */
+/** Percentile `share` in milliseconds, from counts by bucket, interpolated within one. Null without attempts. */
 export function findPercentile(places: readonly number[], share: number): number | null {
   const wanted = places.reduce((sum, count) => sum + count, 0) * share
   if (wanted === 0) return null

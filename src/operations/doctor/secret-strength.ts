@@ -40,9 +40,7 @@ function isSequence(text: string, index: number): boolean {
  */
 const SECRET_BITS = 48
 
-/**
- * Minimum for a token, each guess of which is a request. Of 3,000,000 random texts of 16 characters 11 are below it.
- */
+/** Minimum for a token, each guess of which is a request: of 3,000,000 random texts of 16 characters 11 are below. */
 const TOKEN_BITS = 24
 
 /** Whether a secret of the service can be guessed offline. */

@@ -22,10 +22,7 @@ export interface JudgedSettings {
   metricsToken: string | undefined
 }
 
-/**
- * The rules of the start and of `signalbox doctor` for the settings of an environment
- * (docs/contract/configuration.md#environments). Pure.
- */
+/** The rules of a start and of `doctor` for an environment (docs/contract/configuration.md#environments). */
 export function findRefusedSettings(given: JudgedSettings): RefusedSetting[] {
   return [...judgeEnvironment(given), ...judgeBaseUrl(given), ...judgeStrength(given)]
 }

@@ -15,10 +15,7 @@ function formatBytes(bytes: number): string {
 
 const nameOf = (cell: string | undefined) => (cell === undefined ? 'database' : `cell ${cell}`)
 
-/**
- * Size of the database, bytes of an event and growth of a day, as one line. `now` is in milliseconds; `cell` names another
- * database than home.
- */
+/** Size, bytes of an event and growth of a day, in one line. `cell`: of another database than home. */
 export function describeStorage(forecast: StorageForecast, now: number, cell?: string): string {
   const { databaseBytes, freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   const parts = [
@@ -37,10 +34,7 @@ export function describeStorage(forecast: StorageForecast, now: number, cell?: s
 
 const formatDay = (days: number, now: number) => new Date(now + days * DAY_MS).toISOString().slice(0, 10)
 
-/**
- * Classifies the disk of the database: whether it fills before retention deletes as much as is added. `now` is in
- * milliseconds; `cell` names another database than home.
- */
+/** Whether the disk fills before retention deletes as much as is added. `cell`: of another database than home. */
 export function classifyStorage(forecast: StorageForecast, now: number, cell?: string): Finding[] {
   const { freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   if (fullInDays === null || fullInDays === undefined || bytesPerEvent === undefined || growthPerDay === undefined)

@@ -9,10 +9,7 @@ export const RESERVED_PREFIXES = [
   'SOCIAL_',
 ] as const
 
-/**
- * Names that our packages, templates, examples and guides give to the apps of others, or to a terminal: they mean
- * nothing here, and a terminal that has them also starts the service.
- */
+/** Names that our packages, templates and guides give to settings of apps: they mean nothing here. */
 export const NAMES_OF_APPS: readonly string[] = [
   'SIGNALBOX_KEY',
   'SIGNALBOX_PID',
@@ -21,10 +18,7 @@ export const NAMES_OF_APPS: readonly string[] = [
   'SIGNALBOX_WEBHOOK',
 ]
 
-/**
- * Variables that Kubernetes sets in every container for a Service named `signalbox` or `signalbox-...` (its service links): not
- * settings. `SIGNALBOX_PORT` is one where its value is an address.
- */
+/** Variables that Kubernetes sets for a Service named `signalbox`; `SIGNALBOX_PORT` is one if it is an address. */
 const SERVICE_LINK =
   /^SIGNALBOX(?:_[A-Z0-9]+)*?_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 

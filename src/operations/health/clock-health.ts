@@ -35,9 +35,7 @@ export function decideClockFacts(skews: readonly ProcessSkew[]): ClockFacts {
   }
 }
 
-/**
- * The processes that are off at `now`. Rows with a later time were written before the database's clock was set back.
- */
+/** The processes that are off at `now`. Later rows were written before the database's clock was set back. */
 function listSkewed(db: Database, now: Date): Promise<ProcessSkew[]> {
   const [since, until] = [-SKEW_KNOWN_MS, SKEW_KNOWN_MS].map((ms) => new Date(now.getTime() + ms)) as [Date, Date]
   return listProcessSkews(db, { since, until, limit: PROCESS_LIMIT })

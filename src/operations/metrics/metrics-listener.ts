@@ -14,10 +14,7 @@ export interface MetricsListener {
   close(): Promise<void>
 }
 
-/**
- * Serves only `GET /metrics` (and HEAD) on a port of its own, without a token: access to the port is access to the metrics.
- * Rejects when the port is unavailable.
- */
+/** Serves `GET /metrics` (and HEAD) on a port of its own, without a token. Rejects when it is taken. */
 export async function listenForScrapes(options: {
   host: string
   port: number

@@ -27,10 +27,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const YEAR = 31_536_000
 const MINUTE = 60
 
-/**
- * Serves the documentation site at `/docs/site` where the installation has a build of it. Its files are public; of a path
- * only a name of the manifest is opened.
- */
+/** Serves the documentation site at `/docs/site` where there is a build: names of its manifest alone. */
 export function mountSite(
   server: FastifyInstance,
   { build, limit }: { build: SiteBuild; limit: (request: FastifyRequest, reply: FastifyReply) => void },

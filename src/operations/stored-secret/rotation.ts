@@ -12,10 +12,7 @@ interface RotationStatus {
   isEnded: boolean
 }
 
-/**
- * Describes counted secrets. `keyIds`: those of SECRET_KEY, the first one first. `isWhole`: every database was counted.
- * Pure.
- */
+/** Describes counted secrets by `keyIds` of SECRET_KEY. `isWhole`: every database was counted. */
 export function describeRotation(
   counts: readonly SecretCount[],
   keyIds: readonly string[],

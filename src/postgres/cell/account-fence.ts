@@ -6,10 +6,7 @@ const REFUSED = 'SB001'
 /** How long an account is refused while it moves, by experience, in seconds: for `Retry-After`. */
 export const MOVING_RETRY_SECONDS = 5
 
-/**
- * The accounts for which the fence of a database refused a statement (docs/decisions/0062-cells.md): each is in another
- * database, or moving. None for any other error.
- */
+/** The accounts that the fence of a database refused (docs/decisions/0062-cells.md): they are elsewhere, or move. */
 export function readRefusedAccounts(error: unknown): readonly AccountId[] {
   const { code, detail } = (error ?? {}) as { code?: unknown; detail?: unknown }
   return code === REFUSED && typeof detail === 'string' ? (detail.split(',') as AccountId[]) : []

@@ -129,10 +129,7 @@ export async function lockCell(tx: Database, name: string): Promise<void> {
 const closeUnused = statement<object>(`
   select close_fence() where not exists (select from cell) and not exists (select from account_move)`)
 
-/**
- * Ends the checks of writes in home when no cell is left: nothing moves any more. Behind `lockCells`. Throws the lock
- * timeout (5 s) when statements that write events last.
- */
+/** Ends the checks of writes in home without a cell. Behind `lockCells`. Throws the lock timeout (5 s). */
 export async function closeUnusedFence(tx: Database): Promise<void> {
   await closeUnused(tx)
 }

@@ -25,10 +25,7 @@ export interface FoundAccount {
   at: CellDatabase
 }
 
-/**
- * The databases that hold accounts (docs/decisions/0062-cells.md). Without cells there is home alone, and nothing is
- * asked.
- */
+/** The databases that hold accounts (docs/decisions/0062-cells.md). Without cells home is not asked. */
 export interface Cells {
   home: CellDatabase
   /** The cells that this process has opened, without home, by name. */

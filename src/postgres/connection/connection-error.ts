@@ -1,7 +1,4 @@
-/**
- * Whether another connection may succeed: a migration changed the columns of a statement that this one has prepared, or its
- * server is a standby or read-only (25006).
- */
+/** Whether another connection may succeed: its prepared statement is stale, or its server read-only (25006). */
 export function isOfConnection(error: unknown): boolean {
   return isStalePlan(error) || (error as { code?: unknown } | null)?.code === '25006'
 }

@@ -12,10 +12,7 @@ const STANDING = `select pg_is_in_recovery() as is_standby,
   case when not pg_is_in_recovery()
     then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint end as timeline`
 
-/**
- * The choices of this process, by connection string, so that its pools and its listener use one primary. There are as
- * many as its settings name.
- */
+/** The choices of this process by connection string, so that its pools and its listener use one primary. */
 const choices = new Map<string, PrimaryChoice>()
 
 /** The choice between the servers of a connection string; undefined when it names one: nothing is chosen or watched. */

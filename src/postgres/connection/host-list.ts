@@ -3,10 +3,7 @@ const PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s
 /** Values of `target_session_attrs` under which a server must take changes (PostgreSQL, libpq, Parameter Key Words). */
 const WRITING_TARGETS = ['read-write', 'primary']
 
-/**
- * The connection string of each host of one that names several, as libpq reads it:
- * `postgres://user@one:5432,two:5433/name`. Itself alone when it names one. Pure.
- */
+/** A connection string for each host of one that names several, as libpq reads it. Itself alone for one. */
 export function listHosts(connectionString: string): string[] {
   const [, scheme, authority = '', rest] = PARTS.exec(connectionString) ?? []
   const user = authority.slice(0, authority.lastIndexOf('@') + 1)

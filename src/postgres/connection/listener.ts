@@ -13,10 +13,7 @@ const QUERY_LIMIT_MS = 5_000
 /** Idle time before TCP keep-alive probes. */
 const KEEP_ALIVE_MS = 10_000
 
-/**
- * Interval of liveness queries on the connection. Nothing else is sent on it: without this check a lost connection
- * would go undetected, since a middlebox may still acknowledge.
- */
+/** Interval of liveness queries: a middlebox may acknowledge on a lost connection. Milliseconds. */
 const PROBE_EVERY_MS = 1_000
 
 /** Timeout for closing the connection. */
@@ -138,9 +135,7 @@ export function openClient(connectionString: string, applicationName: string, se
   return client
 }
 
-/**
- * Closes a connection whether or not its peer answers: a half-open one would stay as long as a middlebox acknowledges.
- */
+/** Closes a connection whether or not its peer answers: a half-open one would stay. */
 export function endClient(client: pg.Client): void {
   const { connection } = client as unknown as ClientInternals
   const ended = client.end().catch(() => {})

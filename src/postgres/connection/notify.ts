@@ -11,10 +11,7 @@ const WORK_CHANNEL = 'signalbox_work'
 /** The channel on which triggers notify of changes to rows that processes cache (`invalidate` in the migrations). */
 const CHANGE_CHANNEL = 'signalbox_change'
 
-/**
- * Notifications of work within this time become one. NOTIFY takes a database-wide lock at its commit, so it is sent
- * rarely and outside the transactions of changes.
- */
+/** Notifications within this time become one: NOTIFY locks the database at commit. Milliseconds. */
 const COALESCE_MS = 20
 
 /** Interval between proofs of the listening connection. */
@@ -52,10 +49,7 @@ export interface NotifierOptions {
   random: Random
   /** Monotonic milliseconds, real time also in tests: they bound network delays. */
   monotonicMs?: () => number
-  /**
-   * Runs when this or another process notifies of work, and after each reconnect. Without it, the notifier does not
-   * LISTEN for work.
-   */
+  /** Runs when this or another process notifies of work, and after each reconnect. Without it, no LISTEN. */
   onWork?: () => void
   /** The worker of this process, which holds a lock of this name while the listening connection is open. */
   workerId?: string

@@ -15,10 +15,7 @@ const READ_FIRST_MS = 50
 /** Maximum use of a connection to a read-only server: the next one may reach another server. */
 const READ_ONLY_LIFE_MS = 1_000
 
-/**
- * Parameters that the server reports when a connection opens and when they change (PostgreSQL, Frontend/Backend
- * Protocol).
- */
+/** Parameters that the server reports at each change (PostgreSQL, Frontend/Backend Protocol). */
 const READ_ONLY_REPORTS = ['in_hot_standby', 'default_transaction_read_only']
 
 /** Parameters of the server on a connection. */

@@ -50,10 +50,7 @@ export interface Candidate extends PrimaryAnswer {
   host: string
 }
 
-/**
- * The primary among servers that are not in recovery: that of the latest timeline, so that a replaced primary
- * that comes back is not chosen; undefined when all of them are older than `known`. Pure.
- */
+/** The primary: the latest timeline not in recovery, so none that was replaced; undefined if all are older. */
 export function choosePrimary(candidates: readonly Candidate[], known: number): Candidate | undefined {
   return candidates
     .filter(({ timeline }) => timeline >= known)

@@ -55,9 +55,7 @@ export interface ReplicaDeps {
   onStatus(status: ReplicaStatus): void
 }
 
-/**
- * A promoted server has a timeline of its own; a standby has that of its source, which only monitoring roles may read.
- */
+/** A promoted server has its own timeline; a standby its source's, which monitoring roles alone may read. */
 const STANDING = `select is_standby, replayed::text as replayed, greatest(0, $1::pg_lsn - replayed)::float8 as lag,
     case when is_standby then (select upper(lpad(to_hex(received_tli), 8, '0')) from pg_stat_wal_receiver)
       else left(pg_walfile_name(replayed), 8) end as timeline

@@ -46,10 +46,7 @@ export interface Binaries {
   version: string
 }
 
-/**
- * Finds the installed programs of this platform.
- * Throws `platform_unsupported` when no package exists for it and `binaries_missing` when it is not installed.
- */
+/** Finds the programs of this platform. Throws `platform_unsupported`, or `binaries_missing` if not installed. */
 export async function loadBinaries(platform: string, arch: string): Promise<Binaries> {
   const packageName = findBinaryPackage(platform, arch)
   if (!packageName) {

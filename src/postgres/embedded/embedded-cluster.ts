@@ -11,10 +11,7 @@ const EMBEDDED_MAJOR_VERSION = '18'
 /** The superuser and the database of the embedded server. */
 export const EMBEDDED_NAME = 'signalbox'
 
-/**
- * The paths of a cluster below a data directory: `data` belongs to the server's user, `password` to the user of this
- * process.
- */
+/** The paths of a cluster: `data` belongs to the server's user, `password` to this process's. */
 export interface ClusterPlace {
   /** `<data dir>/postgres`; created by one rename, complete. */
   rootDir: string

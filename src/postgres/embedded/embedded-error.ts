@@ -23,10 +23,7 @@ export function findSystemErrorCode(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined
 }
 
-/**
- * Maps a file system error of the data directory to an `EmbeddedPostgresError`. Pure. Returns other errors unchanged,
- * because a guess would mislead.
- */
+/** Maps a file system error of the data directory to an `EmbeddedPostgresError`; returns others unchanged. */
 export function buildDataDirError(dataDir: string, error: unknown): unknown {
   if (error instanceof EmbeddedPostgresError) return error
   const code = findSystemErrorCode(error)

@@ -54,10 +54,7 @@ export function parseStartedTicks(statText: string): number | undefined {
   return fields[19] && Number.isSafeInteger(ticks) ? ticks : undefined
 }
 
-/**
- * Whether the text of `/proc/<pid>/stat` is of a zombie (state Z or X). It stays forever in a container whose first
- * process does not reap its children. Pure.
- */
+/** Whether `/proc/<pid>/stat` is of a zombie (state Z or X), which may stay forever in a container. */
 export function isEndedInStat(statText: string): boolean {
   return /^[ZX]/.test(statText.slice(statText.lastIndexOf(')') + 2))
 }

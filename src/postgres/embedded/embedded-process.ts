@@ -77,10 +77,7 @@ export interface ServerProcess {
   stop(): Promise<void>
 }
 
-/**
- * Starts the server on a free port of 127.0.0.1 and waits until it answers. Throws `postgres_failed_to_start` or
- * `disk_full`.
- */
+/** Starts the server on a free loopback port and awaits it. Throws `postgres_failed_to_start` or `disk_full`. */
 export async function startServer(input: ServerInput): Promise<ServerProcess> {
   for (let attempt = 1; ; attempt++) {
     const log = await openLog(input.logFile, input.user)

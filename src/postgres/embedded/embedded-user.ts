@@ -1,6 +1,4 @@
-/**
- * Decides which user runs the embedded PostgreSQL, and which files that user can reach. All functions are pure.
- */
+/** Decides which user runs the embedded PostgreSQL, and which files that user can reach. */
 
 /** A line of /etc/passwd. */
 export interface PasswdEntry {

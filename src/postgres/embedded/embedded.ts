@@ -57,9 +57,7 @@ export interface EmbeddedPostgresOptions {
   settings?: Record<string, string>
   /** A folder in which the server also listens, on a Unix-domain socket. Its user can write there. Default: none. */
   socketDir?: string
-  /**
-   * Aborts the start: everything started is stopped and removed, and the call rejects with the reason of the signal.
-   */
+  /** Aborts the start: everything started is stopped and removed. Rejects with the signal's reason. */
   stop?: AbortSignal
 }
 
@@ -149,10 +147,7 @@ async function startLocked(
 const BURIAL_TRIES = 20
 const BURIAL_PAUSE_MS = 250
 
-/**
- * Starts the server. A server that was just killed may still be a zombie: PostgreSQL refuses the cluster while its pid
- * exists.
- */
+/** Starts the server. One just killed may be a zombie; PostgreSQL refuses the cluster while its pid exists. */
 async function startWhenFree(input: Parameters<typeof startServer>[0]): Promise<ServerProcess> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -53,10 +53,7 @@ export const WORKER_LOCK_LIMIT_MS = 3_000
 export interface StatementLimits {
   /** Timeout of a statement, kept by the server. */
   statementMs: number
-  /**
-   * Idle limit of a connection with a statement in flight, longer than the statement timeout. It closes connections to a
-   * server that disappeared, and their callers get an error; TCP alone needs about 15 minutes.
-   */
+  /** Idle limit of a statement, above the statement timeout, for servers that vanished. Milliseconds. */
   silenceMs: number
   /** Server timeout of a transaction, with its locks, whose client is silent. */
   idleInTransactionMs: number
@@ -71,16 +68,10 @@ export const READ_LIMITS: StatementLimits = { ...SHORT_LIMITS, statementMs: READ
 /** For maintenance and commands, whose statements may read much. */
 const LONG_LIMITS: StatementLimits = { statementMs: 30_000, silenceMs: 35_000, idleInTransactionMs: 60_000 }
 
-/**
- * Idle time after which a connection is closed. A new one costs PostgreSQL a process, and each statement the 10 to 20
- * ms of its first plan, which the requests of the next burst would wait for.
- */
+/** Idle time after which a connection is closed. A new one costs a process, and 10 to 20 ms for each first plan. */
 const UNUSED_LIMIT_MS = 600_000
 
-/**
- * Cost of reading an index entry, in the unit of the planner (a page). By the default of 0.005 a read of a
- * small index as a whole costs the same as a look-up in it, and the planner takes either.
- */
+/** Cost of an index entry, in pages. By the default, 0.005, a small index is read as a whole or looked up alike. */
 const INDEX_ENTRY_COST = 1
 
 /** The start of a process that takes part in a statement costs as many entries as by default, and each row that it sends. */
@@ -128,10 +119,7 @@ export const INDEX_ONLY_PLANS = `${INDEX_PLANS} ${listSettings([
 /** The setting of sessions in which triggers queue nothing (docs/contract/events.md#event-queue-switch). */
 export const EVENT_QUEUE_OFF = '-c signalbox.event_queue=off'
 
-/**
- * Opens a pool on `connectionString` with at most `size` connections, opened on demand.
- * A lost idle connection is reported to `onError` and replaced at the next use; it does not end the process.
- */
+/** Opens a pool of at most `size` connections. A lost idle one is reported to `onError` and replaced. */
 export function openDatabase(options: {
   connectionString: string
   size: number
@@ -185,10 +173,7 @@ export function openDatabase(options: {
   return { db, pool, connect: guard.connect, state: guard.read, close: () => db.destroy() }
 }
 
-/**
- * Runs `work` in one transaction: commits when it returns, rolls back when it throws. Within a transaction, `work` joins
- * it.
- */
+/** Runs `work` in one transaction, committed when it returns and rolled back when it throws; joins an open one. */
 export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) => Promise<Result>): Promise<Result> {
   if (db.isTransaction) return work(db as Transaction<DB>)
   return db.transaction().execute(async (tx) => {
@@ -223,9 +208,7 @@ export async function isDatabaseReady(db: Database): Promise<boolean> {
   return (await readDatabaseState(db)) === 'ok'
 }
 
-/**
- * Whether `error` reports that the database is unreachable, shutting down or read-only, so that the caller may retry.
- */
+/** Whether the database is unreachable, shutting down or read-only: the caller may retry. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string') {

@@ -6,10 +6,7 @@ interface AdvisoryLock {
   serializes: string
 }
 
-/**
- * Every advisory lock of the service. No key occurs elsewhere in the source, and functions of the database use no other
- * (`advisory-locks.test.ts`).
- */
+/** Every advisory lock of the service, also of functions of the database (`advisory-locks.test.ts`). */
 export const ADVISORY_LOCKS = {
   migration: { key: 7_320_114, serializes: 'migrations of the schema' },
   webhookClaims: { key: 7_320_115, serializes: 'claims of dispatches, which share it, with statements that route' },

@@ -67,10 +67,7 @@ export const isNull = (column: string) => `num_nonnulls(${column}) = 0`
  */
 export const isAfter = (column: string, instant: string) => `(${column} > ${instant}) is true`
 
-/**
- * A statement with a constant text and without a result, such as one that only locks: within a transaction it shares the
- * round trip of the next statement, which fails with its error.
- */
+/** A constant statement without a result, in the round trip of the next one, which fails with its error. */
 export function aheadStatement<Params extends object | undefined = undefined>(
   text: string,
 ): (db: Database, ...given: Given<Params>) => Promise<void> {

@@ -1,8 +1,8 @@
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { checkHeldEverywhere } from '../../http/pipeline/caller-refusal.ts'
-import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList, defineRead } from '../../http/route/row-route.ts'
+import type { Routes } from '../../http/route/route.ts'
+import { defineRow } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import { sayWarnings } from '../event-set/subscription.ts'
 import { isWebhookOf, keepOwnWebhooks } from '../reach/account-reach.store.ts'
@@ -19,7 +19,7 @@ import { checkImportedSecret } from './imported-secret.ts'
 import { checkNewTarget } from './mode.ts'
 import { readHeaders } from './own-headers.ts'
 import { CreateWebhookBody, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
-import { selectWebhooks, toWebhookRow, type WebhookRecord } from './webhook.store.ts'
+import { selectWebhooks, toWebhookRow } from './webhook.store.ts'
 import {
   changeWebhook,
   createWebhook,
@@ -44,8 +44,6 @@ export const WEBHOOK_FIELDS = rowFields({
   disabled_reason: { type: 'text' },
 })
 
-const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
-
 /** Columns that a change can set. */
 const SETTABLE = [
   'url',
@@ -60,23 +58,29 @@ const SETTABLE = [
   'max_per_second',
 ] as const
 
-const OF_WEBHOOK = {
-  resource: 'webhook',
-  accountScope: 'account',
-  ownAccounts: true,
-  cell: BY_WEBHOOK,
-  data: WebhookRow,
-} as const
+const webhook = defineRow(
+  {
+    resource: 'webhook',
+    path: '/api/v3/webhook/webhook/{id}',
+    accountScope: 'account',
+    ownAccounts: true,
+    cell: BY_WEBHOOK,
+    rowTag: SETTABLE,
+    params: IdParams,
+    data: WebhookRow,
+  },
+  {
+    noun: 'Webhook',
+    load: (request) => loadWithin('webhook', request, loadWebhook),
+    row: { find: (_deps, request) => checkWithin('webhook', request), neededBy: 'scope' },
+    toRow: toWebhookRow,
+  },
+)
 
 export const webhookRoutes: Routes<WebhookDeps> = [
-  defineRoute(
+  webhook.create(
     {
-      ...OF_WEBHOOK,
-      method: 'POST',
-      path: '/api/v3/webhook/webhook',
-      action: 'create',
       cell: { by: 'account' },
-      status: 201,
       summary: 'Create a webhook',
       description:
         'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event ' +
@@ -107,28 +111,26 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const limited = { resourceIds, headers, maxPerSecond, contacts }
         const input = { mode, url, name, description, isGlobal, account, ...limited, events, ...keys, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
-        const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
+        const { webhook: row, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)
         room?.check('subscriptions', subscribed)
+        const isImported = importedSecret !== null
         return {
-          data: { ...toWebhookRow(webhook), secret: importedSecret === null ? secret : null },
+          row,
+          more: { secret: isImported ? null : secret },
           message: sayWarnings(
-            importedSecret === null
-              ? 'Webhook created. Store the secret now; it is not shown again.'
-              : 'Webhook created with the given secret.',
+            isImported
+              ? 'Webhook created with the given secret.'
+              : 'Webhook created. Store the secret now; it is not shown again.',
             warnings,
           ),
-          changed: changedOf(webhook),
-          location: `/api/v3/webhook/webhook/${webhook.id}`,
-          ...(importedSecret !== null && { audit: { secret_imported: true } }),
+          ...(isImported && { audit: { secret_imported: true } }),
         }
       },
     },
   ),
-  defineList(
+  webhook.list(
     {
-      ...OF_WEBHOOK,
-      path: '/api/v3/webhook/webhook',
       accountScope: 'none',
       cell: { by: 'scope', several: 'merge' },
       summary: 'List webhooks',
@@ -137,42 +139,20 @@ export const webhookRoutes: Routes<WebhookDeps> = [
     {
       rows: ({ db, scope }) => buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own)),
       isOf: isWebhookOf,
-      toRow: toWebhookRow,
       message: 'Webhooks.',
     },
   ),
-  defineRead(
+  webhook.read({ summary: 'Read one webhook' }),
+  webhook.update(
     {
-      ...OF_WEBHOOK,
-      path: '/api/v3/webhook/webhook/{id}',
-      rowTag: SETTABLE,
-      summary: 'Read one webhook',
-      params: IdParams,
-    },
-    {
-      load: (request) => loadWithin('webhook', request, loadWebhook),
-      toRow: toWebhookRow,
-      message: 'Webhook.',
-      changedOf,
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_WEBHOOK,
-      method: 'PATCH',
-      path: '/api/v3/webhook/webhook/{id}',
-      action: 'update',
       cell: { ...BY_WEBHOOK, changesOwner: true },
-      rowTag: SETTABLE,
       summary: 'Change a webhook',
       description: 'The URL rules apply to the resulting row, also when the update leaves the URL unchanged.',
-      params: IdParams,
       body: UpdateWebhookBody,
       problems: ['conflict', 'limit_reached'],
     },
     {
-      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
-      prepare: (deps, { db, params, body, scope, permission }) => {
+      prepare: (deps: WebhookDeps, { db, params, body, scope, permission }) => {
         checkOwnerInScope(scope, body, permission)
         return prepareChange(deps, db, { id: params.id, url: body.url })
       },
@@ -188,104 +168,64 @@ export const webhookRoutes: Routes<WebhookDeps> = [
           ...(maxPerSecond !== undefined && { maxPerSecond }),
         }
         const input = { ...rest, ...changed, caller, now }
-        const { webhook, before, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)
-        if (room && isMoved) await checkRoomForMoved(db, room, webhook.id)
-        return {
-          data: toWebhookRow(webhook),
-          before: toWebhookRow(before),
-          message: isChanged ? 'Webhook updated.' : 'Webhook unchanged.',
-          changed: isChanged ? changedOf(webhook) : [],
-          ...(headers && { audit: { headers_replaced: true } }),
-        }
+        const { isMoved, ...change } = await changeWebhook(deps, db, params.id, input)
+        if (room && isMoved) await checkRoomForMoved(db, room, change.row.id)
+        return { ...change, ...(headers && { audit: { headers_replaced: true } }) }
       },
     },
   ),
-  defineRoute(
-    {
-      ...OF_WEBHOOK,
-      method: 'DELETE',
-      path: '/api/v3/webhook/webhook/{id}',
-      action: 'delete',
-      summary: 'Delete a webhook (soft)',
-      description: 'Its ledger is kept; waiting deliveries are cancelled.',
-      params: IdParams,
-    },
-    {
-      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
-      handle: async (deps, { db, params, caller, now }) => {
-        const webhook = await deleteWebhook(deps, db, params.id, { caller, now })
-        return { data: toWebhookRow(webhook), message: 'Webhook deleted.', changed: changedOf(webhook) }
-      },
-    },
+  webhook.delete(
+    { summary: 'Delete a webhook (soft)', description: 'Its ledger is kept; waiting deliveries are cancelled.' },
+    async (deps, { db, params, caller, now }) => ({ row: await deleteWebhook(deps, db, params.id, { caller, now }) }),
   ),
-  defineRoute(
+  webhook.change(
     {
-      ...OF_WEBHOOK,
       method: 'DELETE',
       path: '/api/v3/webhook/webhook/{id}/purge',
       action: 'purge',
       summary: 'Delete a webhook and its ledger for good',
-      params: IdParams,
     },
     {
       row: {
         find: (_deps: WebhookDeps, request) => checkWithin('webhook, deleted or not', request),
         neededBy: 'scope',
       },
-      handle: async (deps, { db, params }) => {
-        const webhook = await purgeWebhook(deps, db, params.id)
-        return {
-          data: toWebhookRow(webhook),
-          message: 'Webhook and ledger deleted for good.',
-          changed: changedOf(webhook),
-        }
-      },
+      handle: async (deps, { db, params }) => ({
+        row: await purgeWebhook(deps, db, params.id),
+        message: 'Webhook and ledger deleted for good.',
+      }),
     },
   ),
-  defineRoute(
+  webhook.change(
     {
-      ...OF_WEBHOOK,
       method: 'PATCH',
       path: '/api/v3/webhook/webhook/{id}/active',
       action: 'active',
       summary: 'Activate or deactivate a webhook',
       description:
         'Activating clears the failure count and the reason it was disabled for. A webhook whose account is deleted cannot be activated (409).',
-      params: IdParams,
       body: ActiveBody,
     },
-    {
-      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
-      handle: async (_deps, { db, params, body, caller, now }) => {
-        const isActived = body.is_actived
-        const { webhook, isChanged } = await setWebhookActive(db, params.id, { isActived, caller, now })
-        const message = isActived ? 'Webhook activated.' : 'Webhook deactivated; its queued deliveries wait.'
-        return { data: toWebhookRow(webhook), message, changed: isChanged ? changedOf(webhook) : [] }
-      },
+    async (_deps, { db, params, body, caller, now }) => {
+      const isActived = body.is_actived
+      const message = isActived ? 'Webhook activated.' : 'Webhook deactivated; its queued deliveries wait.'
+      return { ...(await setWebhookActive(db, params.id, { isActived, caller, now })), message }
     },
   ),
-  defineRoute(
+  webhook.change(
     {
-      ...OF_WEBHOOK,
       method: 'POST',
       path: '/api/v3/webhook/webhook/{id}/rotate-secret',
       action: 'rotate-secret',
       summary: 'Replace the secret',
       description: 'The old secret is invalid at once. The new one is in this answer only.',
-      params: IdParams,
       data: WebhookWithSecret,
       shownOnce: 'secret',
     },
-    {
-      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
-      handle: async (deps, { db, params, caller, now }) => {
-        const { webhook, secret } = await rotateSecret(deps, db, params.id, { caller, now })
-        return {
-          data: { ...toWebhookRow(webhook), secret },
-          message: 'Secret rotated. Store it now; it is not shown again, and the old one is invalid.',
-          changed: changedOf(webhook),
-        }
-      },
+    async (deps, { db, params, caller, now }) => {
+      const { webhook: row, secret } = await rotateSecret(deps, db, params.id, { caller, now })
+      const message = 'Secret rotated. Store it now; it is not shown again, and the old one is invalid.'
+      return { row, more: { secret }, message }
     },
   ),
 ]

@@ -49,9 +49,9 @@ describe('a change of a webhook', () => {
     expect(await change(id, { name: null, account: own })).toMatchObject({ isChanged: false, isMoved: false })
     expect(await change(id, { name: 'new' })).toMatchObject({ isChanged: true, isMoved: false })
     expect(await change(id, { account: next })).toMatchObject({
-      ...{ isChanged: true, isMoved: true, before: { account: own }, webhook: { account: next, name: 'new' } },
+      ...{ isChanged: true, isMoved: true, before: { account: own }, row: { account: next, name: 'new' } },
     })
-    expect(await change(id, { isGlobal: true })).toMatchObject({ isMoved: true, webhook: { account: null } })
+    expect(await change(id, { isGlobal: true })).toMatchObject({ isMoved: true, row: { account: null } })
     // The statement that locks the webhook has locked each of these accounts.
     expect(asked).toEqual([])
   })
@@ -60,13 +60,13 @@ describe('a change of a webhook', () => {
     const [own, next] = [await ledger.addAccount(), await ledger.addAccount()]
     const id = await ledger.addWebhook({ account: own })
     const changed = await whileMoved(id, { is_global: false, account: next })
-    expect([changed.webhook.account, asked]).toEqual([next, [next]])
+    expect([changed.row.account, asked]).toEqual([next, [next]])
   })
 
   test('of one that becomes global meanwhile leaves it so', async () => {
     const id = await ledger.addWebhook({ account: await ledger.addAccount() })
     const changed = await whileMoved(id, { is_global: true, account: null })
-    expect(changed.webhook).toMatchObject({ isGlobal: true, account: null, name: 'new' })
+    expect(changed.row).toMatchObject({ isGlobal: true, account: null, name: 'new' })
   })
 
   test('of its secret is a 404 for an unknown one', async () => {

@@ -4,6 +4,7 @@ import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { type CallbackDeps, checkNewUrl } from '../../delivery/post/callback-field.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { createSecret } from '../../outbound/signature.ts'
@@ -179,7 +180,7 @@ export async function changeWebhook(
   db: Database,
   id: string,
   input: ChangeWebhookInput,
-): Promise<{ webhook: WebhookRecord; before: WebhookRecord; isChanged: boolean; isMoved: boolean }> {
+): Promise<RowChange<WebhookRecord> & { isMoved: boolean }> {
   const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
   checkKeptTarget(deps, webhook, input)
   checkHeadersStay(webhook, input)
@@ -194,9 +195,9 @@ export async function changeWebhook(
     ...findHeaderChange(deps, webhook, input.headers),
     ...findKeyChange(deps, webhook, input.hasAsymmetricSignature),
   }
-  if (Object.keys(change).length === 0) return { webhook, before: webhook, isChanged: false, isMoved: false }
+  if (Object.keys(change).length === 0) return { row: webhook, before: webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
-  return { webhook: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
+  return { row: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
 }
 
 /** The columns of an update that differ. */
@@ -231,16 +232,16 @@ export async function setWebhookActive(
   db: Database,
   id: string,
   input: { isActived: boolean; caller: Caller; now: Date },
-): Promise<{ webhook: WebhookRecord; isChanged: boolean }> {
+): Promise<RowChange<WebhookRecord>> {
   const { isActived, caller, now } = input
   const change = { by: caller.userId, now }
   const changed = await (isActived
     ? activateIfDifferent(db, { id, ...change })
     : deactivateIfActive(db, { id, ...change }))
-  if (changed) return { webhook: changed, isChanged: true }
+  if (changed) return { row: changed }
   const webhook = await loadWebhook(db, id)
   const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null
-  if (!isActived || (webhook.isActived && isClear)) return { webhook, isChanged: false }
+  if (!isActived || (webhook.isActived && isClear)) return { row: webhook, isChanged: false }
   const text = 'The account of this webhook was deleted. Give the webhook another account, or make it global, first.'
   throw new Problem('conflict', text)
 }

@@ -1,9 +1,6 @@
 import type { PeopleSourceName } from './person.ts'
 
-/**
- * `would_create`: in a dry run. `already`: an earlier run made it, and it is left as it is. `skipped`: it cannot be imported
- * as it is at the source.
- */
+/** `already`: made by an earlier run and left as it is. `skipped`: cannot be imported as it is at the source. */
 export type PeopleOutcome = 'created' | 'would_create' | 'already' | 'skipped'
 
 /** Result for a person or an OAuth client, without any secret or hash. */

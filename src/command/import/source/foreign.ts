@@ -3,10 +3,7 @@ import { FatalError } from '../../../app/log/fatal.ts'
 /** A JSON object of another system, of unknown shape. */
 export type Foreign = Readonly<Record<string, unknown>>
 
-/**
- * Longest id or name of another system, in characters. Those of the four have some 36, unless their operator chose
- * them.
- */
+/** Longest id or name of another system, in characters. Most have some 36. */
 const MAX_ID = 1024
 
 /** Longest text of any other kind that is read. */

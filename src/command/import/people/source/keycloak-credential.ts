@@ -2,10 +2,7 @@ import { isPbkdf2Digest } from '../../../../identity/password/foreign-hash.ts'
 import { type Foreign, findText, findTexts } from '../../source/foreign.ts'
 import { type ForeignPasskey, type ForeignPassword, findBase32, findBytes, findObject } from '../person.ts'
 
-/**
- * Credentials of Keycloak: `credentialData` and `secretData` are texts with JSON
- * (`server-spi/.../models/credential/dto` of Keycloak 26).
- */
+/** Credentials of Keycloak 26 (`server-spi/.../models/credential/dto`): texts with JSON. */
 const readParts = (credential: Foreign) => ({
   data: findObject(credential.credentialData),
   secret: findObject(credential.secretData),
