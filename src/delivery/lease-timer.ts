@@ -3,7 +3,6 @@ import type { Clock } from '../base/clock.ts'
 import { runRounds } from '../base/rounds.ts'
 import type { WorkerLease } from './worker-lease.ts'
 
-/** Interval between renewals of the lease. */
 const RENEW_EVERY_MS = 1_000
 
 /** Maximum age of a renewal whose view of the other workers counts as current. */

@@ -14,7 +14,6 @@ export interface OtherWorker {
 /** The lock that a worker holds for as long as its listening connection lives. */
 const WORKER_LOCK = (workerId: string) => `hashtextextended(${workerId}, 0)`
 
-/** Whether the lock of this worker is held. */
 const IS_LOCKED = (workerId: string) => `exists (
       select from pg_locks l
       where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
@@ -71,7 +70,6 @@ const deleteIdle = changeStatement<{ before: Date }>(`
     and not exists (select from realtime_message_open m where m.lease_owner = w.worker_id)
     and not exists (select from provisioning_stream s where s.lease_owner = w.worker_id)`)
 
-/** Retention of lost workers. */
 const WORKER_KEPT_MS = 3_600_000
 
 /** Deletes workers whose lease expired an hour ago and whose claims were all taken back. */

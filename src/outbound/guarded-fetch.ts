@@ -23,7 +23,6 @@ const TOTAL_TIMEOUT_MS = 10_000
 /** Limit of an answer, in bytes. Discovery documents and key sets have some 10 KiB. */
 const ANSWER_LIMIT_BYTES = 262_144
 
-/** Limits of the connections that are kept for the next request. */
 const IDLE_CAPS: IdleCaps = { perTarget: 4, total: 64 }
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */

@@ -48,7 +48,6 @@ export interface IntakeCounts {
 }
 
 export interface IntakeDeps extends IntakePlace, IntakeCounts {
-  /** The database that takes in. */
   db: Database
   clock: Clock
   logger: Logger
@@ -236,7 +235,6 @@ async function readOn(log: EventLog, { incarnation, sequence, fingerprint, readS
   return { entries, end: { incarnation: now, sequence: last, message }, isUncertain }
 }
 
-/** Logs what was not taken in. */
 function report(logger: Logger, { tooOld, foreign }: IntakeDecision): void {
   if (tooOld > 0)
     logger.warn(

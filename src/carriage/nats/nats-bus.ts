@@ -40,7 +40,6 @@ export interface NatsBusOptions extends BusCallbacks {
   monotonicMs?: () => number
 }
 
-/** A bus at work. */
 interface BusContext {
   options: NatsBusOptions & { rest: typeof systemClock.sleep; monotonicMs: () => number }
   /** The subject of this process. */

@@ -27,7 +27,6 @@ export interface NatsLink {
   connection: NatsConnection
   /** Whether it is connected now. */
   isConnected(): boolean
-  /** Number of reconnections. */
   countReconnects(): number
   /** Sends the messages already published, and closes it. Never throws. */
   close(): Promise<void>

@@ -18,7 +18,6 @@ const CODES: Readonly<Record<number, LogErrorCode>> = {
 /** Names of client errors for a user that the server refuses. */
 const REFUSALS = ['AuthorizationError', 'UserAuthenticationExpiredError', 'PermissionViolationError']
 
-/** An error of JetStream in an answer or from its client. */
 interface ApiError {
   code?: unknown
   err_code?: unknown

@@ -183,7 +183,6 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
   return { ...log, ...wrapErrors(log, ['readState', 'append', 'read', 'readAt', 'readLast']) }
 }
 
-/** The answer to a published message. */
 interface PublishAnswer {
   seq: number
   error?: { code: number; err_code: number; description: string }

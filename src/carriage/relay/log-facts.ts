@@ -1,7 +1,6 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { type OutboxFacts, readOutboxFacts } from './outbox-facts.store.ts'
 
-/** Maximum count of waiting events. */
 const COUNT_LIMIT = 10_000
 
 /** Seconds for which an event may wait; an append takes some milliseconds, an election of a leader some 10 s. */

@@ -78,9 +78,7 @@ export const releaseRelay = changeStatement<{ relay: string }>(
 
 /** Confirmations of the log since the last statement. */
 export interface Confirmed {
-  /** Positions in the outbox. */
   positions: readonly string[]
-  /** The end of the log. */
   end: LogPosition
   /** The last message that this process has appended. */
   own: Appended | undefined

@@ -52,7 +52,6 @@ export interface RelayDeps extends RelayCounts {
   relayId: string
   /** Connects to the log; called again after it failed. Throws a `LogError`. */
   open: () => Promise<EventLog>
-  /** The body of a message. */
   buildBody: (event: LoggedEvent) => string
   /** Seals the messages between databases of this service. */
   seal?: (text: string) => string

@@ -4,7 +4,6 @@ import { isDataRefused, isLockTimeout } from '../../postgres/statement/database.
 import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 import { buildHeldResults, RECORD_RETRY_MS, type Result } from './held-results.ts'
 
-/** Maximum number of results in one statement. */
 const RECORD_BATCH_SIZE = 500
 
 /** Time in which results are collected for one statement. After a kill these attempts are repeated. */

@@ -26,7 +26,6 @@ export interface Attempts<Claimed> {
   start(works: readonly Claimed[]): void
   /** The claims that this process has (`nameClaim`). */
   heldClaims(): ReadonlySet<string>
-  /** Number of attempts in flight. */
   inFlight(): number
   /** Whether claims are paused, because this process lacks a resource that every attempt needs. */
   isPaused(): boolean

@@ -35,7 +35,6 @@ export interface Dispatcher {
   mutex: Mutex
   /** Polls for due rows now. Cheap; concurrent calls share one round. */
   notify(): void
-  /** Number of attempts in flight. */
   inFlight(): number
   /** Parameters for claiming routed rows; without slots while the dispatcher does not run. */
   measureRoom(): ClaimRequest

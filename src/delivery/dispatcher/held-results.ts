@@ -11,7 +11,6 @@ export const RECORD_RETRY_MS = 250
  */
 const TRIES_BETWEEN_LINES = 20
 
-/** Maximum number of groups in such a line. */
 const GROUPS_IN_LOG = 3
 
 /** An ended attempt with its group. */

@@ -1,4 +1,3 @@
-/** Share of all slots for slow groups. */
 const SLOW_SHARE = 0.25
 
 /** Share of all slots that late groups may hold while others want them, and share kept free for the others then. */

@@ -13,7 +13,6 @@ export type NewIncident = Omit<Incident, 'id'>
 
 /** Periodic check for begins and ends of one kind of incident; a transaction may begin it too. */
 export interface IncidentCheck {
-  /** The kind. */
   incident: string
   /** `lasting`: the subjects with an open incident. Returns the new incidents, and the subjects of ended ones. */
   check(state: {

@@ -5,7 +5,6 @@ import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { JobStatus } from './job-state.ts'
 
-/** Maximum number of running jobs in one read. */
 const RUNNING_LIMIT = 100
 
 /** Changes of a job by a runner, besides the counts of its kind. Omitted members stay. */

@@ -1,6 +1,5 @@
 import type { PostOutcome } from './signed-post.ts'
 
-/** An ended attempt, and the decision on it. */
 interface LoggedAttempt {
   attempt: Pick<PostOutcome, 'result' | 'durationMs'> & {
     traceId: string | null

@@ -3,7 +3,6 @@ import { type Database, inTransaction } from '../../postgres/statement/database.
 
 const BATCH_SIZE = 200
 
-/** An encrypted secret and the row that it belongs to. */
 interface StoredSecret {
   id: string
   secretEncrypted: string

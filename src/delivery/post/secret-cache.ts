@@ -2,7 +2,6 @@ import { buildCache } from '../../base/cache.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { prepareSigningKeys, type SigningKeys } from '../../outbound/signature.ts'
 
-/** Maximum number of cached secrets. */
 const SECRETS_LIMIT = 10_000
 
 /** Secrets of receivers, decrypted once and kept in memory. */

@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { NIL_ID } from '../../base/id.ts'
 
-/** Interval between reads of the whole queue. */
 const WHOLE_EVERY_MS = 1_000
 
 /** Reads in between start at events this old. */

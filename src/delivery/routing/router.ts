@@ -9,10 +9,8 @@ import { buildRoomWait } from './room-wait.ts'
 import { buildRoutedPolicies } from './routed-policies.ts'
 import { type RoutedBatch, routeBatch } from './routing.store.ts'
 
-/** Wait after a failed round. */
 const RETRY_MS = 1_000
 
-/** Maximum number of events in one batch. */
 const BATCH_EVENTS = 500
 
 /** Target for the rows of a batch, estimated from the previous batch: it must not exceed the statement timeout. */

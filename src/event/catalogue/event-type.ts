@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { IdMaker } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
@@ -36,11 +37,9 @@ export async function setEventTypeVisible(
   db: Database,
   id: string,
   change: { isTenantVisible: boolean; now: Date },
-): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
+): Promise<RowChange<EventTypeRecord>> {
   const changed = await setVisibleIfDifferent(db, { id, ...change })
-  return changed
-    ? { eventType: changed, isChanged: true }
-    : { eventType: await loadEventType(db, id), isChanged: false }
+  return changed ? { row: changed } : { row: await loadEventType(db, id), isChanged: false }
 }
 
 /**
@@ -78,17 +77,17 @@ export async function setEventTypeActive(
   db: Database,
   id: string,
   input: { isActived: boolean; generated: readonly string[]; now: Date },
-): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
+): Promise<RowChange<EventTypeRecord>> {
   const { isActived, generated, now } = input
   const changed = await setActiveIfDifferent(db, { id, isActived, kept: generated, now })
-  if (changed) return { eventType: changed, isChanged: true }
+  if (changed) return { row: changed }
   const eventType = await loadEventType(db, id)
   if (!isActived && generated.includes(eventType.internal))
     throw new Problem(
       'conflict',
       `${eventType.internal} is produced by a route. Only stale and external event types can be deactivated.`,
     )
-  return { eventType, isChanged: false }
+  return { row: eventType, isChanged: false }
 }
 
 /**
@@ -99,7 +98,7 @@ export async function changeEventType(
   db: Database,
   id: string,
   input: { [Name in keyof EventTypeText]?: EventTypeText[Name] | undefined } & { now: Date },
-): Promise<{ eventType: EventTypeRecord; before: EventTypeRecord; isChanged: boolean }> {
+): Promise<RowChange<EventTypeRecord>> {
   const before = await lockEventType(db, { id })
   if (!before) throw notFound('event type')
   if (before.source !== 'external')
@@ -115,6 +114,6 @@ export async function changeEventType(
         : (['deprecation_remedy', 'deprecated_at'] as const)
     throw invalidField(path, 'required', `is required together with ${other}; set both, or both to null`)
   }
-  if (isDeepStrictEqual(wanted, current)) return { eventType: before, before, isChanged: false }
-  return { eventType: await describeEventType(db, before, wanted, now), before, isChanged: true }
+  if (isDeepStrictEqual(wanted, current)) return { row: before, before, isChanged: false }
+  return { row: await describeEventType(db, before, wanted, now), before }
 }

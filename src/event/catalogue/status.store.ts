@@ -9,7 +9,6 @@ export interface CatalogueSync {
   at: Date
   /** Null for a sync by a deployment or a command. */
   by: UserId | null
-  /** Number of written rows. */
   written: number
   /** The version of the service that ran it. */
   version: string

@@ -32,7 +32,6 @@ export interface CatalogueStatus extends CatalogueComparison {
   last_sync: { at: string; by: UserId | null; written: number; version: string } | null
 }
 
-/** The compared columns of an event type. */
 type ComparedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>
 
 /**

@@ -30,13 +30,11 @@ const READ_CONTEXT = `
     'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any($names)) as types,
   array(select document_id from account where document_id = any($accounts) and deleted_at is null) as accounts`
 
-/** A row with `READ_CONTEXT`. */
 interface ContextRow {
   types: PublishedType[]
   accounts: AccountId[]
 }
 
-/** Names of event types and ids of accounts. */
 interface Asked {
   names: readonly string[]
   accounts: readonly string[]

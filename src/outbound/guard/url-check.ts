@@ -2,7 +2,6 @@ import { buildCache } from '../../base/cache.ts'
 import { type CallbackRefusal, type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
 import { type Resolution, resolveLiteral } from './resolve.ts'
 
-/** Maximum number of cached checks. */
 const CACHE_LIMIT = 4_096
 
 /** A callback URL that passed its check. */

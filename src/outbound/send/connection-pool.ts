@@ -7,7 +7,6 @@ export interface IdleCaps {
   total: number
 }
 
-/** The limits for the POSTs of deliveries. */
 const DELIVERY_CAPS: IdleCaps = { perTarget: 256, total: 1_024 }
 
 /** A connection that was idle for less than this was last read in this turn of the event loop or shortly before. */
@@ -45,7 +44,6 @@ export interface ConnectionPool {
   noteReset(connection: PooledConnection): void
   /** Idle limit that the receiver announced, in milliseconds. */
   noteAnnounced(connection: PooledConnection, limitMs: number): void
-  /** The number of idle connections. */
   idleCount(): number
   /** Closes every idle connection. */
   clear(): void

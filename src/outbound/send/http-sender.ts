@@ -38,7 +38,6 @@ export interface HttpSender {
    * send: no byte of the request left it.
    */
   post(request: PostRequest): Promise<PostResult>
-  /** The number of idle connections. */
   idleConnectionCount(): number
   /** Interrupts POSTs in flight, closes every connection and refuses further POSTs. Resolves when all have results. */
   close(): Promise<void>
@@ -98,7 +97,6 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
 
 type SendDeps = HttpSenderOptions & { watch: LoopWatch; pool: ConnectionPool; checkUrl: UrlCheck }
 
-/** Checks the URL, resolves the name and sends the request. */
 async function sendPost(deps: SendDeps, run: PostRun): Promise<PostResult> {
   const checked = deps.checkUrl(run.request.url)
   if (!checked.ok) return buildFailure(run, 'blocked_address', checked.code.toUpperCase())

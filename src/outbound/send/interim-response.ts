@@ -10,7 +10,6 @@ const MAX_INTERIM_BYTES = 65_536
 const MAX_ANSWER_BYTES = 2_097_152
 /** `HTTP/1.1 100` */
 const STATUS_LENGTH = 12
-/** The end of a head. */
 const HEAD_END = Buffer.from('\r\n\r\n')
 const CR = 0x0d
 
@@ -24,7 +23,6 @@ export class AnswerFloodError extends Error {
   }
 }
 
-/** The progress in one answer. */
 interface Scan {
   /** `start`: fewer bytes than a status were read. `interim`: inside an interim response. `final`: all else. */
   phase: 'start' | 'interim' | 'final'

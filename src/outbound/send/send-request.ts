@@ -38,7 +38,6 @@ export interface PostRun {
   dnsMs: number | null
 }
 
-/** The state of the response. */
 interface Reception {
   dispatchedAt: number
   statusCode: number | undefined

@@ -8,7 +8,6 @@ import type { GrantedAccess, GrantedChannels } from './granted-access.ts'
 export interface SubscriptionEnds {
   /** Ends one subscription; undefined if the provider can only close whole connections. */
   endSubscription?: (subscription: { userId: UserId; channel: string }) => Promise<void>
-  /** Ends all connections of a user. */
   endConnections: (userId: UserId) => Promise<void>
 }
 
@@ -27,7 +26,6 @@ export const CHECKED_AT_ONCE = 500
 /** Users whose subscriptions are ended at the same time. */
 export const ENDED_AT_ONCE = 8
 
-/** Granted channels that a user has lost. */
 interface Loss {
   userId: UserId
   channels: string[]

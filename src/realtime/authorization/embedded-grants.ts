@@ -5,7 +5,6 @@ import { SIGN_IN } from '../embedded/application/user-access.ts'
 import type { RealtimeServer } from '../embedded/realtime-server.ts'
 import type { AskedTokens, GrantedAccess, GrantedToken } from './granted-access.ts'
 
-/** Maximum number of tokens checked together. */
 const PAGE_SIZE = 500
 
 const toGranted = ({ name, user, endsAtMs }: PermittedToken): GrantedToken => ({

@@ -24,7 +24,6 @@ const USERS_LIMIT = 50_000
 /** Time for which a stored grant is not stored again. Less than the retention of grants. */
 const STORED_FOR_MS = 3_600_000
 
-/** Maximum number of users checked together. */
 const PAGE_SIZE = 500
 
 type Known = Map<string, { account: AccountId; storedAtMs: number }>

@@ -14,7 +14,6 @@ import { type ClaimedMessage, readClaimedMessage } from './claimed-message.ts'
 import { buildRealtimeRouting } from './routing.store.ts'
 import { settleMessages } from './settle.store.ts'
 
-/** Messages in flight of one process. */
 const CONCURRENCY = 256
 
 /** An ended attempt of a message. */
@@ -22,7 +21,6 @@ export interface EndedMessage extends Claim {
   id: EventId
   attempt: number
   account: AccountId
-  /** The event type. */
   event: string
   endedAt: Date
   durationMs: number

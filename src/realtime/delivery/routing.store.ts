@@ -63,7 +63,6 @@ const WRITTEN = `
     ) as due_at
   )`
 
-/** The parameters of `PLACED` and `WRITTEN`. */
 interface RoutingParams extends Pick<ClaimRequest, 'workerId' | 'now' | 'fastSlots' | 'perGroup' | 'hasPeers'> {
   /** Messages in flight in this process by account, as JSON (`countInFlight`). */
   busyCounts: string

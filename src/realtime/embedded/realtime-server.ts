@@ -37,7 +37,6 @@ import { PING_TEXT } from './frame/server-frame.ts'
 import type { RealtimeApp } from './frame/signature.ts'
 import { buildPublishApi } from './publish/publish-api.ts'
 
-/** Interval between liveness checks of connections. */
 const CHECK_MS = 1_000
 
 /** A stop spreads its closes over this time, so that the clients do not return at once. */
@@ -115,7 +114,6 @@ export interface RealtimeServer {
   disconnectSubscription(access: AppAccess): Promise<number>
   /** Closes the connections of a user, in every process. Resolves with their number in this process. */
   terminateUser(user: { app: string; user: string }): Promise<number>
-  /** The occupied channels of an application. */
   listChannels(app: string): OccupiedChannel[]
   /** The last publishes of an application, newest first. */
   listPublishes(app: string): RecentPublish[]

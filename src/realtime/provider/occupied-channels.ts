@@ -39,7 +39,6 @@ function readCount(info: unknown, member: string): number | null {
   return typeof count === 'number' ? count : null
 }
 
-/** Members of one channel that are listed at most. */
 const MEMBERS_LIMIT = 1_000
 
 /** User ids longer than this are none of this service. */

@@ -6,13 +6,11 @@ import type { ProviderVerdict } from './provider-outcome.ts'
 /** Maximum number of items in one call (documentation of Pusher Channels, "HTTP API reference", batch events). */
 const BATCH_ITEMS = 10
 
-/** Maximum number of calls in flight. */
 const CALLS_AT_ONCE = 8
 
 /** One message on one channel. */
 export interface BatchItem {
   channel: string
-  /** The event name. */
   name: string
   /** JSON text. */
   data: string

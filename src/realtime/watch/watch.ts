@@ -11,7 +11,6 @@ import { removeWatch, saveWatch } from './watch.store.ts'
 /** Time between two probes (docs/contract/realtime.md#health-probe). */
 export const PROBE_EVERY_MS = 30_000
 
-/** Limit of a probe. */
 const PROBE_TIMEOUT_MS = 2_000
 
 /** A prefix that no channel has, so that the answer of a probe is short. */

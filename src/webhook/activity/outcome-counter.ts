@@ -7,7 +7,6 @@ import { foldOutcomes } from './outcome.store.ts'
 /** Interval between rounds, in milliseconds; the maximum lag of the sums. */
 const PERIOD_MS = 5_000
 
-/** Maximum number of batches in one statement. */
 const BATCH_SIZE = 500
 
 /** Adds up the outcomes of attempts. One for each process with the role `maintenance`. */

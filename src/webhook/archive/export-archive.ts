@@ -23,7 +23,6 @@ import { boundsOf, type DayPass, planDay } from './plan-day.ts'
 import { ArchiveError } from './storage/archive-error.ts'
 import type { Digest, Storage } from './storage/storage.ts'
 
-/** Rows that one statement reads. */
 const PAGE_ROWS = 1_000
 
 /** Rows of one file: a longer day has several. */

@@ -3,8 +3,6 @@ import type { ArchivedDay, Position } from './manifest.ts'
 
 const DAY_MS = 86_400_000
 
-/** Before every row of any day. */
-
 /** A pass over the rows of a day. */
 export interface DayPass {
   /** Deliveries that ended from here on; null: any. */

@@ -22,7 +22,6 @@ export interface AttemptDeps extends SignedPostDeps {
   clock: Clock
   workerId: string
   tracer: Tracer
-  /** The subscribers' own headers. */
   headers: SealedCache<OwnHeaders>
   /** The private keys of asymmetric signatures. */
   signingKeys: SealedCache<KeyObject>

@@ -19,7 +19,6 @@ import {
 import type { AttemptTrigger } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
-/** Maximum number of tests of inactive webhooks in one claim. */
 const TESTS_AT_ONCE = 16
 
 /** Time after which a throttled webhook is visited by any worker, not only by the one that visited it last. */

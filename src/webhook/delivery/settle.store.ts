@@ -105,7 +105,6 @@ const SETTLE = `
 /** A change that is not void. */
 type SettledRow = Pick<DispatchChange, 'id' | 'fence'> & { isSettled: boolean }
 
-/** The changes by column, with the parameters of settling. */
 interface SettleParams extends AttemptParams {
   fences: readonly number[]
   webhooks: readonly WebhookId[]

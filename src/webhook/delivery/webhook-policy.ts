@@ -75,7 +75,6 @@ async function claimInTime({ db, clock }: WebhookPolicyDeps, request: ClaimReque
   return claimed.filter((work) => !work.isLimited)
 }
 
-/** The one line of an attempt. */
 function logAttempt(logger: Logger, recorded: RecordedAttempt): void {
   const { attempt, decision } = recorded
   const level = decision.lastError === null ? 'info' : 'warn'

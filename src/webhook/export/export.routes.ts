@@ -23,7 +23,6 @@ function buildExportQuery(fields: ListFields) {
   })
 }
 
-/** The query by its schema. */
 interface ExportQuery {
   format?: ExportFormat
   filters?: unknown
@@ -54,7 +53,6 @@ async function buildFile(
   }
 }
 
-/** Of each export. */
 const FORMS =
   'Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a ' +
   'header line. A CSV cell that a spreadsheet would run as a formula begins with an apostrophe.'

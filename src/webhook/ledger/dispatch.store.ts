@@ -31,7 +31,6 @@ export const ledger = defineRecord(
   eventId: EventId
   account: AccountId | null
   status: DispatchStatus
-  /** Trigger of the due attempt. */
   trigger: AttemptTrigger | null
 }>()
 
@@ -122,7 +121,6 @@ const NAMING: readonly ListOperator[] = ['eq', 'in', 'ne', 'nin']
 /** Whether a filter lists the included or the excluded statuses. Pure. */
 const isOfStatuses = ({ field, operator }: ListFilter) => field === 'status' && NAMING.includes(operator)
 
-/** Whether rows of a status may match the filters. Pure. */
 function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boolean {
   if (filters.some(({ field }) => field === 'waiting_reason') && !OPEN_STATUSES.some((open) => open === status))
     return false

@@ -34,7 +34,6 @@ const cancel = (ids: string) => `
       from cancelled
     ), counted as (${countChanges([cameInto('cancelled', `'cancelled'`), leftFrom('cancelled')], '$shard')})`
 
-/** The parameters of `cancel`. */
 interface CancelParams {
   now: Date
   shard: number

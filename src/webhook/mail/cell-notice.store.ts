@@ -14,7 +14,6 @@ export const leaseDueTurn = valueStatement<AccountId | undefined, { now: Date; l
   )
   update webhook_mail_turn set due_at = $leaseEnd where account = any(array(select account from due)) returning account`)
 
-/** A notice in a cell, by its key. */
 type NoticeKey = Pick<DueNotice, 'webhook' | 'kind' | 'noticedAt'>
 
 interface KeyParams {

@@ -14,7 +14,6 @@ import {
 } from './notice.store.ts'
 import { type NoticeMailDeps, writeNoticeMails } from './notice-mails.ts'
 
-/** Interval between polls for notices. */
 const POLL_MS = 5_000
 
 /** Delay between the first notice of an account and its mails. Notices within it share a mail. */

@@ -33,7 +33,6 @@ export async function noteMails(db: Database, notices: readonly MailNotice[], no
   await note(db, { ...transpose(NOTICE_COLUMNS, rows), now })
 }
 
-/** The times of the turns of accounts. */
 interface Pace {
   /** Delay between the first notice and the mails, in seconds. Notices within it share a mail. */
   collectS: number
@@ -137,7 +136,6 @@ export const listOperatorReaders = statement<MailReader, { patterns: readonly st
   select r."user", r.email, true as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
   from webhook_mail_operators($patterns::text[], $limit) r`)
 
-/** Notices that were held back for a user. */
 interface HeldNotices {
   user: UserId
   notices: number

@@ -10,7 +10,6 @@ import { type LeasedRow, listLapsed } from './pull.store.ts'
 /** Interval between rounds: below the first delay of the retry schedule, so that none is made later. */
 const PERIOD_MS = 5_000
 
-/** Maximum number of leases ended in one statement. */
 const BATCH_SIZE = 500
 
 /** Ends expired leases. One for each process with the role `maintenance`. */

@@ -22,7 +22,6 @@ export interface PullVisitor {
 export interface PullPlace {
   /** Waits for a notification since the last wait, the next look, or the end. True: a row may be due. */
   wait(): Promise<boolean>
-  /** Ends the wait. */
   end(): void
   /** Whether the wait has ended, or the process stops. */
   isOver(): boolean

@@ -46,7 +46,6 @@ export const listReady = columnStatement<WebhookId, { webhooks: readonly Webhook
   ) d
   where d.is_due or w.is_actived is not true or w.deleted_at is not null`)
 
-/** Maximum count of waiting rows. */
 const BACKLOG_LIMIT = 10_000
 
 /** Backlog of a webhook that pulls. */

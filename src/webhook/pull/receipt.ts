@@ -23,7 +23,6 @@ export interface ReceiptRequest {
   receipts: readonly string[]
 }
 
-/** A parsed receipt. */
 interface Receipt {
   receipt: string
   id: DispatchId

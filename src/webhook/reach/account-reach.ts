@@ -35,6 +35,12 @@ export async function checkWithin(kind: OwnedKind, { db, params: { id }, scope }
   if (!(await isOwnedBy(db, kind, { id, accounts }))) throw notFound(NOUNS[kind])
 }
 
+/** The look-up of the row that a change names, by `checkWithin`. */
+export const rowWithin = (kind: OwnedKind) => ({
+  find: (_deps: unknown, request: Asked) => checkWithin(kind, request),
+  neededBy: 'scope' as const,
+})
+
 /** Checks a row that is also loaded: `load` throws not-found itself. */
 export async function loadWithin<Found>(
   kind: OwnedKind,

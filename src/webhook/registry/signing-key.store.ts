@@ -3,7 +3,6 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { type WebhookRecord, webhook } from './webhook.store.ts'
 
-/** A new key of a webhook. */
 interface NewKey {
   publicKey: string | null
   signingKeyEncrypted: string | null

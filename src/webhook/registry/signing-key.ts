@@ -29,7 +29,6 @@ export interface SigningKeyDeps {
 /** The context under which the private key of a webhook is sealed: another one than those of its secret and headers. */
 export const signingKeyContextOf = (webhook: string) => `webhook-signing-key:${webhook}`
 
-/** Columns of a webhook for its signing key. */
 type KeyColumns = Required<
   Pick<WebhookChange, 'publicKey' | 'signingKeyEncrypted' | 'previousPublicKey' | 'previousPublicKeyUntil'>
 >

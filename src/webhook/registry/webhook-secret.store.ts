@@ -2,7 +2,6 @@ import type { WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** A ciphertext of a webhook. */
 interface Sealed {
   id: WebhookId
   secretEncrypted: string

@@ -42,7 +42,6 @@ export async function findWebhook(
 /** Event type of a new webhook, and whether it is active. */
 export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived' | 'deprecationRemedy'>
 
-/** A webhook to insert. */
 interface NewWebhook {
   id: WebhookId
   /** Default: `push`. */

@@ -200,7 +200,6 @@ export async function changeWebhook(
   return { row: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
 }
 
-/** The columns of an update that differ. */
 function findChange(
   current: WebhookRecord,
   wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds' | 'maxPerSecond'> & {

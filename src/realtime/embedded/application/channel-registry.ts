@@ -51,7 +51,6 @@ export interface ChannelRegistry<Socket> {
   hasMember(channel: string, userId: string): boolean
   /** Connections over all processes. */
   countConnections(channel: string): number
-  /** The occupied channels. */
   list(): ChannelName[]
   /** The share of this process: of all members, or of these. */
   shareOf(channel: string, userIds?: Iterable<string>): ChannelShare

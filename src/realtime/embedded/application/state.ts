@@ -21,7 +21,6 @@ export interface Permission extends ChannelAccess {
   socketId: string
   /** Owner of the channel; opaque here. */
   owner?: string
-  /** The token of the authorization. */
   token?: { name: string; endsAtMs: number | null } | undefined
 }
 
@@ -79,7 +78,6 @@ export interface Connection {
   webSocket: WebSocket
   /** The connection below the WebSocket. */
   socket: Duplex
-  /** Its subscriptions by channel. */
   channels: Map<string, ChannelName>
   /** The user it signed in as. */
   userId?: string | undefined
@@ -137,7 +135,6 @@ export interface RecentPublish {
   at: Date
   event: string
   channels: readonly string[]
-  /** Bytes of the data. */
   bytes: number
   source: PublishedEvent['source']
   /** The sender of a client event on a presence channel. */

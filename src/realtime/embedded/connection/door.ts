@@ -121,7 +121,6 @@ function listen(context: RealtimeContext, connection: Connection): void {
   })
 }
 
-/** Ends everything of a closed connection. */
 function release(context: RealtimeContext, connection: Connection): void {
   const { application, socketId } = connection
   connection.isClosing = true

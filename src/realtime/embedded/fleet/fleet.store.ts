@@ -96,7 +96,6 @@ export interface Heartbeat {
   now: Date
   isOnBus: boolean
   carried: number
-  /** Open connections. */
   connections: number
 }
 

@@ -13,7 +13,6 @@ import { buildFleetSender } from './fleet-sender.ts'
 /** Interval of the heartbeat of a process, and of its read of the others. */
 const BEAT_MS = 1_000
 
-/** Number of heartbeats between deletions of old rows. */
 const SWEEP_EVERY_BEATS = 20
 
 /** Retention of messages for processes that missed them, and of rows of ended processes. */

@@ -11,11 +11,8 @@ export interface RealtimeLimits {
   /** Messages a second of one connection, and how many may come at once. Beyond: close 4301. */
   messagesPerSecond: number
   messageBurst: number
-  /** Channels of one connection. */
   channelsPerConnection: number
-  /** Bytes of the data of an event. */
   eventBytes: number
-  /** Client events a second of one connection. */
   clientEventsPerSecond: number
   /** Members of a presence channel, over all processes. */
   members: number
@@ -34,7 +31,6 @@ export interface RealtimeLimits {
   cacheSeconds: number
 }
 
-/** Default limits. */
 const DEFAULT_LIMITS: RealtimeLimits = {
   connections: 5_000,
   connectionsPerAddress: 500,

@@ -6,7 +6,6 @@ import { type ChannelName, isUserId, parseChannelName } from '../frame/channel-n
 import { type ApiAnswer, decode, findSignatureFault, readBody, readTarget, refuse } from './api-request.ts'
 import { type Attribute, type PublishRequest, readAttributes, readBatch, readEvent } from './publish-body.ts'
 
-/** A request whose signature is valid. */
 interface SignedRequest {
   application: Application
   /** The path below `/apps/{id}`, its segments decoded. */
