@@ -20,10 +20,7 @@ import { deleteOldThrottles } from './throttle/throttle.store.ts'
 /** Retention of the counts of deliveries by the minute: the 24 h of the dashboard's summary, and an hour more. */
 const MINUTES_KEPT_MS = 25 * 3_600_000
 
-/**
- * Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, of hours the range
- * before it too, and some more.
- */
+/** Retention of the sums of attempts, in hours: what the dashboard's series of each width reads, and some more. */
 const OUTCOMES_KEPT_HOURS = { minutes: 2, hours: 49, quarters: 8 * 24, days: 31 * 24 }
 
 /** Ages at which the sums of breakdowns are widened, and those of days end, in minutes: each serves a range, and some more. */

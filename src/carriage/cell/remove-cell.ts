@@ -29,8 +29,7 @@ export async function drainCell(
 }
 
 /**
- * Removes a cell that has no account: home keeps nothing for it any more. What it has stays in its database. The last one
- * ends the checks of the writes of home. Throws a `CellError`.
+ * Removes a cell without accounts; what it has stays in its database. The last one ends the checks of home's writes.
  */
 export async function dropCell(
   { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,

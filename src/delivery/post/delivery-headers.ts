@@ -1,10 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { buildSignatureHeaders, type SigningKeys } from '../../outbound/signature.ts'
 
-/**
- * Every header of one attempt (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#delivery-headers). `timestampSeconds` is the
- * time of this attempt.
- */
+/** Every header of one attempt at `timestampSeconds` (docs/contract/webhooks.md#delivery-headers). */
 export function buildDeliveryHeaders(input: {
   /** The `user-agent`, with the service's version. */
   userAgent: string

@@ -6,9 +6,7 @@ const SECRETS_LIMIT = 10_000
 
 /** Secrets of receivers, decrypted once and kept in memory. */
 export interface SealedCache<Opened> {
-  /**
-   * Opens what a receiver has stored, in place of a former value. Throws a `KeyringError` for one that does not open.
-   */
+  /** Opens what a receiver has stored, in place of a former value. Throws a `KeyringError`. */
   open(receiver: string, sealed: string): Opened
 }
 

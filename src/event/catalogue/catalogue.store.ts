@@ -74,10 +74,7 @@ const sync = statement<EventTypeRecord & { isWritten: boolean }, { now: Date; by
   select ${eventType.members('e')}, false as "isWritten" from event e where not exists (select from w where w.internal = e.internal)
   union all select ${eventType.members('w')}, true from w order by internal`)
 
-/**
- * Upserts new and changed generated entries, and records the sync. Returns every row of the table afterwards, by name,
- * and the number of written ones. A row that another process inserted concurrently is omitted.
- */
+/** Upserts new and changed entries, and records the sync. Returns all rows by name, and the number of written ones. */
 export async function syncEntries(
   db: Database,
   ids: IdMaker,

@@ -21,10 +21,7 @@ export type EventExample = {
 /** Actions after which the resource is not read any more. */
 const ENDING_ACTIONS = ['delete', 'purge']
 
-/**
- * The body that a webhook gets for an event of a type: the thin envelope, never the resource itself. `readPath` is the
- * path that reads the resource, with `{id}`; null where none does. Pure.
- */
+/** The body that a webhook gets for an event of a type. `readPath`: the path of the resource, with `{id}`. Pure. */
 export function buildExample({
   internal,
   accountScope,

@@ -43,10 +43,7 @@ const selectAll = statement<StatusRow, { generated: readonly string[]; limit: nu
   from event e left join catalogue_sync l on l.catalogue = 'event'
   order by e.internal`)
 
-/**
- * Every row of the `event` table by name, a few hundred at most, and the last sync. Subscribers are counted for stale
- * ones: neither in the names `generated` nor external.
- */
+/** Every row of the `event` table by name, and the last sync. Subscribers are counted for stale ones. */
 export async function readCatalogueRows(
   db: Database,
   generated: readonly string[],

@@ -63,10 +63,7 @@ export interface UnkeyedPublications {
   explain: (db: Database) => Promise<Problem>
 }
 
-/**
- * Builds the events of publications without keys; undefined for a key, a URL that breaks a rule, or while the event
- * queue is off: these need `publishEvents`.
- */
+/** The events of publications without keys; undefined for those that need `publishEvents`, or without the queue. */
 export function planPublications(
   deps: PublishDeps,
   { publications, pathOf, scope, now, trace }: Omit<PublishInput, 'caller'>,

@@ -53,10 +53,7 @@ export type ListedEntry = RecordOf<typeof auditEntry>
 /** An entry to record: `count` is the number of equal entries of its minute, 1 by default. */
 export type AuditRecord = Omit<ListedEntry, 'count'> & { count?: number }
 
-/**
- * All entries, as the base of a list. Those of most publications are in the rows of their events. Each table is read
- * separately in the order of the list.
- */
+/** All entries, as the base of a list. Those of most publications are in the rows of their events. */
 export function listAuditEntries(db: Database): { scope: 'all'; parts: BuildParts<ListedEntry> } {
   const entries = selectRecord(db.selectFrom('audit_log'), auditEntry)
   const publications = selectRecord(db.selectFrom('audit_publication'), auditEntry)

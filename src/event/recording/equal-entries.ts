@@ -21,8 +21,7 @@ const DIFFERENT_LIMIT = 1_000
  */
 export interface EqualEntries {
   /**
-   * The entry to write now; undefined when it was counted. Call `noted` for each written one after its commit.
-   * `subject` distinguishes entries that look equal (`RefusalOutcome.subject`).
+   * The entry to write now; undefined when it was counted. `noted` follows its commit. `subject` tells equals apart.
    */
   place(record: AuditRecord, subject?: string): EqualRecord | undefined
   noted(record: EqualRecord): void

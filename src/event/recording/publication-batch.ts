@@ -120,10 +120,7 @@ async function attend({ logger }: PublicationBatchDeps, step: () => unknown): Pr
   }
 }
 
-/**
- * Settles every promise of a batch, and never throws. Durable publications are answered as such, whatever fails
- * afterwards. Data that the database refuses must not fail other requests, and neither must an account that moves.
- */
+/** Settles every promise of a batch, and never throws. Faulty data of one request must not fail the others. */
 async function recordAll(
   batch: readonly Waiting[],
   routing: InlineRouting | undefined,

@@ -114,10 +114,7 @@ export function buildRecorders(
 ): Pick<Pipeline, 'recordChange' | 'buildAudit' | 'recordRead' | 'recordRefusal'> {
   const findReadPath = buildReadPathFinder(routes)
 
-  /**
-   * The part that writes the entries of a change; none for a counted one. Requests that a strictly limited API route
-   * accepts have an entry each: a known and an unknown address must cost the same.
-   */
+  /** The part that writes the entries of a change; a strictly limited route has each, so that costs tell nothing. */
   function placeAudit({ page, strictRateLimit }: RouteDeclaration, entries: readonly AuditRecord[], subject?: string) {
     const [first] = entries
     if (!first) return {}

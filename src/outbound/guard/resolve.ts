@@ -86,8 +86,7 @@ async function ask(lookup: Lookup, hostname: string): Promise<string[] | Resolut
 }
 
 /**
- * Checks a target's name when a webhook is created or updated. Refuses an answer with a forbidden address. Accepts a name
- * that does not resolve, or not within 2 s: it may resolve before the first delivery, which checks again.
+ * Checks a target's name at registration: refused for a forbidden address, accepted where it does not resolve in 2 s.
  */
 export async function checkRegistrationDns(
   deps: { lookup: Lookup },

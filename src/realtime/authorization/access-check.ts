@@ -46,10 +46,7 @@ export interface FailedEnds {
   error: unknown
 }
 
-/**
- * Checks the authorizations of some users, and ends lost ones. Returns the users for whom that failed, such as during
- * an outage of the provider; undefined without any. Rejects when it cannot read. `signal` aborts it.
- */
+/** Ends lost authorizations of users. Returns those whose check failed; undefined for none. `signal` aborts it. */
 export async function checkAccess(
   deps: AccessCheckDeps,
   users: readonly UserId[],

@@ -52,10 +52,7 @@ export async function authorizeSubscription(
   return { auth: signSubscription(app, { socketId, channel }) }
 }
 
-/**
- * Authorizes a member of a presence channel (docs/contract/realtime.md#presence), as `authorizeSubscription` does. The member
- * has the name of the user, and the time of the answer. One more statement reads the name.
- */
+/** Authorizes a member of a presence channel, named as the user (docs/contract/realtime.md#presence). */
 export async function authorizeMember(
   deps: AuthorizationDeps,
   db: Database,

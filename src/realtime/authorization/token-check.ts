@@ -12,8 +12,7 @@ export interface TokenCheckDeps {
 }
 
 /**
- * Checks tokens with grants, and ends the grants of signed-out, revoked and expired ones. A refreshed session stays
- * valid. The connections of the users in `ended` are already closed. Rejects when it cannot read or end.
+ * Ends the grants of signed-out, revoked and expired tokens. `ended`: users without connections. Rejects on failure.
  */
 export async function checkTokens(
   { readTokens, grants, logger }: TokenCheckDeps,

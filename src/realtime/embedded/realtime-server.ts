@@ -92,10 +92,7 @@ export interface RealtimeServer {
   isSigned(request: IncomingMessage): boolean
   /** Resolves when the server takes connections. */
   ready: Promise<void>
-  /**
-   * Notes that a subscription of a socket was authorized for a user, in every process: so `disconnectSubscription` and
-   * `terminateUser` find connections that never sign in. Permits the channel again after a withdrawal.
-   */
+  /** Notes for whom a subscription was authorized, in every process, and permits the channel after a withdrawal. */
   notePermission(permission: Permission & { app: string }): Promise<void>
   /** The users that connections of this process were permitted a channel for. */
   listUsers(app: string): string[]
@@ -108,8 +105,7 @@ export interface RealtimeServer {
   /** Ends the permissions of a token, in this process. */
   endToken(token: { app: string; name: string }): void
   /**
-   * Ends the subscriptions of a user in a channel at once, in every process, and refuses new ones on these connections until
-   * `notePermission`. Resolves with the number of subscriptions that ended in this process.
+   * Ends a user's subscriptions in a channel, in every process, until `notePermission`. Resolves with the number here.
    */
   disconnectSubscription(access: AppAccess): Promise<number>
   /** Closes the connections of a user, in every process. Resolves with their number in this process. */

@@ -11,10 +11,7 @@ export interface LogOnly {
   note(events: readonly EventRecord[]): void
 }
 
-/**
- * Builds log-only mode (docs/contract/realtime.md#log-only-mode). It reads what a request recorded in memory, so it costs
- * no statement. Each message is a line of the level `info`, or `debug` when no setting of a provider was given at all.
- */
+/** Builds log-only mode (docs/contract/realtime.md#log-only-mode): a line for each message, and no statement. */
 export function buildLogOnly(deps: {
   logger: Logger
   missing: readonly string[]

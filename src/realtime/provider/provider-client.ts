@@ -36,10 +36,7 @@ export interface ProviderClientDeps {
   watch?: LoopWatch | undefined
 }
 
-/**
- * Builds the client: keep-alive connections, a signature for each request, no redirect followed, an answer of bounded
- * size within a deadline. Results contain no URL, because it has a signature in it.
- */
+/** Builds the client: kept connections, signed requests, no redirect. Results contain no URL: its query is signed. */
 export function buildProviderClient(deps: ProviderClientDeps): ProviderClient {
   const { clock, ca } = deps
   const watch = deps.watch ?? watchLoop()

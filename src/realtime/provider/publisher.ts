@@ -136,10 +136,7 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
   }
 }
 
-/**
- * The next call: messages in order, up to ten items, without those of accounts with a call in flight. Once a message is
- * skipped, so are all later ones of its account. Pure.
- */
+/** The next call: messages in order, up to ten items, none before an earlier one of its account. Pure. */
 export function takeBatch<One extends Publication>(
   waiting: readonly One[],
   busy: ReadonlySet<string>,

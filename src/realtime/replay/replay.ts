@@ -35,10 +35,7 @@ export interface ReplayRequest {
   merged?: MergedReads | undefined
 }
 
-/**
- * Messages of a channel since a position (docs/contract/realtime.md#resume). Throws 403 as an authorization of
- * the channel, and 503 in log-only mode. One statement besides the look-up of a contract; nothing is kept for it.
- */
+/** Messages of a channel since a position (docs/contract/realtime.md#resume). Throws 403, and 503 in log-only mode. */
 export async function replayChannel(
   deps: AuthorizationDeps,
   db: Database,

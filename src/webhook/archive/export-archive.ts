@@ -58,10 +58,7 @@ export interface ExportTotals {
   rows: number
 }
 
-/**
- * Writes the ended deliveries and the events of the days before `before`, without those that the place has. Memory and
- * transactions are bounded by a page. An interrupted export goes on where its manifests end.
- */
+/** Writes what days before `before` lack, page by page. An interrupted export goes on where its manifests end. */
 export async function exportArchive(deps: ExportDeps, before: Date): Promise<ExportTotals> {
   const totals = { files: 0, rows: 0 }
   for (const kind of ARCHIVE_KINDS) {

@@ -118,10 +118,7 @@ const visiting = buildVisitingClaim<ClaimedDispatch>({
   read: readClaimedDispatch,
 })
 
-/**
- * Claims due dispatches. Webhooks take turns, the least recently served first, so that a long backlog of one delays no
- * other (docs/contract/delivery.md#lanes). Within a webhook the longest due comes first.
- */
+/** Claims due dispatches, webhooks in turns (docs/contract/delivery.md#lanes); within one the longest due first. */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
   const lock = request.hasPeers ? shareClaims : undefined
   const claimed = await visiting.claim(db, request, lock)

@@ -46,10 +46,7 @@ export type RoutingVerdict =
   /** The webhook is limited to other resources. */
   | 'other_resource'
 
-/**
- * Decides whether a webhook receives an event (docs/contract/events.md#routing-rules). It defines the routing statement
- * and serves the explanation for operators. Pure.
- */
+/** Decides whether a webhook receives an event (docs/contract/events.md#routing-rules), as the router does. Pure. */
 export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): RoutingVerdict {
   if (event.excludedWebhook === webhook.id) return 'excluded'
   if (webhook.deletedAt !== null) return 'deleted'

@@ -78,10 +78,7 @@ const change = closingStatement<{
     on conflict (webhook, event) do update set deleted_at = null, updated_at = $now
     where webhook_event.deleted_at is not null)`)
 
-/**
- * Soft-deletes the links to the event types of `remove` and links those of `add`: a deleted link is restored, an
- * existing one unchanged, any other inserted with the given id. With the last statement of the transaction.
- */
+/** Soft-deletes the links of `remove`, and links or restores those of `add`, with the last statement. */
 export async function changeSubscriptions(
   db: Database,
   input: {

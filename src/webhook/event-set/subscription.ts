@@ -151,10 +151,7 @@ export interface ChangedSubscription {
   warnings: SubscriptionWarning[]
 }
 
-/**
- * Subscribes a webhook to one event type; a deleted link is restored. Throws a 422 on `webhook` or `event`, and a 409
- * for an existing link.
- */
+/** Subscribes a webhook to one event type; a deleted link is restored. Throws a 422, and 409 for an existing link. */
 export async function subscribe(
   deps: Deps,
   db: Database,

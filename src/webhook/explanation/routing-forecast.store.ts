@@ -44,8 +44,7 @@ export interface Candidates {
 }
 
 /**
- * The event type with this id, and up to `limit` existing webhooks: those of `account`, oldest first, then the global
- * ones. With `webhook`, only that one, even if deleted. Undefined for an unknown event type.
+ * The event type, and up to `limit` webhooks, those of `account` first; or `webhook` alone. Undefined: unknown type.
  */
 export async function findCandidates(
   db: Database,

@@ -25,10 +25,7 @@ export interface RoutingForecast {
   isTruncated: boolean
 }
 
-/**
- * Decides for the webhooks of an account and the global ones whether they would receive an event of this type now
- * (docs/contract/events.md#routing-forecast). `account` null: the event has no owner. Throws 404 for the event type.
- */
+/** Forecasts which webhooks would receive an event (docs/contract/events.md#routing-forecast). Throws 404. */
 export async function forecastRouting(
   readEach: ReadEach,
   eventType: string,

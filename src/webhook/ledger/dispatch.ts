@@ -95,10 +95,7 @@ export async function replayDispatch(
 /** Maximum number of rows deleted in one statement, for the statement timeout on a slow disk. */
 const DELETED_AT_ONCE = 10_000
 
-/**
- * Locks a webhook for a purge and deletes its ledger: with the last statement of the caller's transaction, a longer one
- * before that in batches. Undefined for an unknown webhook.
- */
+/** Locks a webhook for a purge and deletes its ledger, a longer one in batches. Undefined for an unknown webhook. */
 export async function deleteLedger(db: Database, id: string): Promise<WebhookRecord | undefined> {
   const found = await lockWebhookWithLedger(db, id, DELETED_AT_ONCE)
   if (!found) return undefined

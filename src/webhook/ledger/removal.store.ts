@@ -14,10 +14,7 @@ import { closingStatement, statement } from '../../postgres/statement/statement.
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
 import { type WebhookRecord, webhook } from '../registry/webhook.store.ts'
 
-/**
- * Maximum number of waiting rows cancelled by the deletion of a webhook. No row of a deleted webhook is ever claimed,
- * so the sweeps cancel the rest of a longer backlog (`cancelOrphanedDispatches`), and a deletion is quick.
- */
+/** Maximum number of rows cancelled by a deletion, so that it is quick; the sweeps cancel the rest. */
 const CANCELLED_AT_ONCE = 10_000
 
 /** The parts of a statement that end the open rows of `ids` as cancelled, and count them on shard `$shard`. */
@@ -45,10 +42,7 @@ const cancelWaiting = closingStatement<CancelParams & { webhook: WebhookId }>(
   where webhook = $webhook and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`),
 )
 
-/**
- * Cancels the waiting rows of a deleted webhook (docs/contract/delivery.md#holding), with the last statement of the
- * transaction. Attempts in flight end by their own result.
- */
+/** Cancels the waiting rows of a deleted webhook (docs/contract/delivery.md#holding), with the last statement. */
 export async function cancelWaitingDispatches(
   db: Database,
   input: { webhook: WebhookId; workerId: string; now: Date },
@@ -67,10 +61,7 @@ const cancelOrphaned = statement<{ cancelled: number }, CancelParams & { limit: 
   limit $limit`)} select count(*)::int as cancelled from cancelled`,
 )
 
-/**
- * Cancels up to `limit` waiting rows of deleted webhooks: routed or released during the deletion, or left of a long
- * backlog. Returns their number.
- */
+/** Cancels up to `limit` waiting rows of deleted webhooks that the deletion left. Returns their number. */
 export async function cancelOrphanedDispatches(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
@@ -89,10 +80,7 @@ const cancelKept = statement<{ cancelled: number }, CancelParams & { limit: numb
   select count(*)::int as cancelled from cancelled`,
 )
 
-/**
- * Cancels up to `limit` rows that nobody has pulled in time (docs/contract/pull.md#retention), those of deleted webhooks
- * too. A row under a lease ends by that first. Returns their number.
- */
+/** Cancels up to `limit` rows not pulled in time nor leased (docs/contract/pull.md#retention). Returns their number. */
 export async function cancelUnpulled(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
@@ -124,10 +112,7 @@ const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: D
   )
   select count(*)::int as deleted from gone`)
 
-/**
- * Deletes up to `limit` waiting rows of webhooks that were purged during the routing of an event. The queue row is kept
- * until `before`, when no statement that saw the webhook is running. Returns their number.
- */
+/** Deletes up to `limit` waiting rows of webhooks purged before `before`, during a routing. Returns their number. */
 export async function deleteOrphanedDispatches(db: Database, before: Date, limit: number): Promise<number> {
   const [row] = await deleteOrphaned(db, { limit, before })
   return row?.deleted ?? 0

@@ -76,10 +76,7 @@ const lockFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
   `${lockedRows('d.document_id = any($ids)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS} where not is_resting(w.account)`,
 )
 
-/**
- * The facts of these rows. With `lock` they are locked until the transaction ends; rows locked by another transaction are
- * skipped, and rows of accounts that are in another database.
- */
+/** The facts of these rows. With `lock` they are locked; those locked by others or of moved accounts are skipped. */
 export async function listReplayFacts(
   db: Database,
   ids: readonly DispatchId[],

@@ -32,10 +32,7 @@ export interface LeaseEnderDeps {
   onSettled: (settled: SettledAttempts) => void
 }
 
-/**
- * Builds the ender: the attempt of a lapsed lease failed at its end, and the retry schedule counts from there. Any number
- * of processes may run one: a lease ends once, by its fence.
- */
+/** Builds the ender: a lapsed lease is an attempt that failed at its end. It ends once, by its fence. */
 export function buildLeaseEnder(deps: LeaseEnderDeps): LeaseEnder {
   const { db, clock, logger, workerId } = deps
   const stopping = new AbortController()

@@ -132,10 +132,7 @@ const extend = statement<
     and d.fence = ($fences::int[])[array_position($ids::uuid[], d.document_id)] and ${isAfter('d.leased_until', '$now')}
   returning d.document_id as id, d.leased_until as "leasedUntil"`)
 
-/**
- * Moves the end of leases that have not ended to `until`, never to an earlier time, and at most `totalSeconds` after the
- * pull. Returns those that it found under their fence.
- */
+/** Moves leases that have not ended to `until`, at most `totalSeconds` after the pull. Returns those found. */
 export async function extendLeases(
   db: Database,
   leases: readonly { id: DispatchId; fence: number }[],

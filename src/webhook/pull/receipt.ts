@@ -34,10 +34,7 @@ type Rows = ReadonlyMap<DispatchId, ReceiptRow>
 /** The class of an attempt whose subscriber gave the delivery back. */
 const RETURNED = { errorClass: 'returned' } as const
 
-/**
- * Ends pulled deliveries as a success (docs/contract/pull.md#acknowledgement): each by the receipt of the attempt whose
- * lease has not ended. Throws 404, and 409 for a webhook that does not pull.
- */
+/** Ends pulled deliveries as a success (docs/contract/pull.md#acknowledgement). Throws 404, and 409 for a push. */
 export function acknowledge(
   deps: PullDeps,
   request: ReceiptRequest,
@@ -48,10 +45,7 @@ export function acknowledge(
   })
 }
 
-/**
- * Gives pulled deliveries back (docs/contract/pull.md#giving-back): their attempts fail now, and the next ones are due at
- * once. Throws as `acknowledge`.
- */
+/** Gives deliveries back; the next attempts are due at once (docs/contract/pull.md#giving-back). Throws alike. */
 export function giveBack(
   deps: PullDeps,
   request: ReceiptRequest,
@@ -94,10 +88,7 @@ async function endLeases<Done extends string>(
   return statuses
 }
 
-/**
- * Extends leases that have not ended (docs/contract/pull.md#extension). Throws as `acknowledge`. `leaseUntil` is null for a
- * receipt without a lease.
- */
+/** Extends leases; `leaseUntil` is null without one (docs/contract/pull.md#extension). Throws as `acknowledge`. */
 export async function extend(
   { clock }: Pick<PullDeps, 'clock'>,
   { db, id, scope, receipts: texts, leaseSeconds }: ReceiptRequest & { leaseSeconds: number },

@@ -80,10 +80,7 @@ export const isOfWebhookOf: IsOf = (accounts) => sql<boolean>`
 export const isJobOf: IsOf = (accounts) =>
   sql<boolean>`cardinality(accounts) = 1 and accounts[1] = any(${[...accounts]}::uuid[])`
 
-/**
- * Whether the webhook of a row of this table belongs to one of the accounts `scope`. The webhook is looked up by its
- * id: a join may read all webhooks of the accounts.
- */
+/** Whether the webhook of a row belongs to one of `scope`, looked up by its id: a join may read all webhooks. */
 export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispatch_open', scope: readonly AccountId[]) {
   return sql<boolean>`(
     select not w.is_global and w.account = any(${[...scope]}::uuid[]) from webhook w

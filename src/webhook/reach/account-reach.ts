@@ -51,10 +51,7 @@ export async function loadWithin<Found>(
   return load(request.db, request.params.id)
 }
 
-/**
- * Locks the use of an account for a caller with an account role, before the changed webhook
- * (docs/contract/delivery.md#limits-of-an-account). Undefined for other callers.
- */
+/** Locks the use of an account of a limited caller (docs/contract/delivery.md#limits-of-an-account). */
 export async function lockRoom(
   deps: { accountLimits: Pick<AccountLimiter, 'lockRoom'> },
   db: Database,

@@ -91,10 +91,7 @@ export async function rotateSigningKey(
   )
 }
 
-/**
- * The listed public keys of a webhook, the present one first. Throws the same 404 for a webhook that does not exist, is
- * deleted or inactive, or has no key, so that an unknown caller cannot tell them apart.
- */
+/** The listed public keys of a webhook, the present one first. Throws one 404 for each reason that there are none. */
 export async function loadKeySet(db: Database, id: string, now: Date): Promise<{ keys: VerificationJwk[] }> {
   const keys = await findListedKeys(db, id, now)
   if (!keys) throw notFound('key set')

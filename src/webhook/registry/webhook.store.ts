@@ -122,10 +122,7 @@ const lockForChange = statement<
   )
   select ${webhook.members('w')}, (select document_id from kept) as kept from w`)
 
-/**
- * Locks an existing webhook for a change of its scope: first its new account, as the deletion of an account does, then
- * the webhook. `kept` is that account, null for none or a deleted one.
- */
+/** Locks a webhook for a change of its scope, its new account first; `kept` is that account, null without one. */
 export async function lockWebhookForChange(
   db: Database,
   id: string,
@@ -217,10 +214,7 @@ const endNotices = closingStatement<{ id: WebhookId }>(
   'ended_notices as (delete from webhook_mail_notice where webhook = $id)',
 )
 
-/**
- * Changes a locked webhook with the last statement of the transaction, and ends the notices of mails to an owner that it
- * leaves: no turn of that account would end them once one of both is in a cell. Returns the row behind the change.
- */
+/** Changes a locked webhook with the last statement, and ends the mails' notices to a former owner. Returns the row. */
 export async function changeLockedWebhook(
   db: Database,
   before: WebhookRecord,

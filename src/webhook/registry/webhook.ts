@@ -111,8 +111,7 @@ export interface CreateWebhookInput extends WebhookTarget {
 }
 
 /**
- * Creates a webhook whose URL was checked: active, subscribed to `webhook.test` and to `events`. Its secret is in this
- * answer only. Throws a 422 on `account`, and those of `resolveEntries`.
+ * Creates a webhook whose URL was checked. Its secret is in this answer only. Throws a 422 on `account` or `events`.
  */
 export async function createWebhook(
   deps: WebhookDeps,
@@ -254,10 +253,7 @@ export function deactivateWebhooksOf(
   return deactivateAccountWebhooks(db, account, { ...change, reason: ACCOUNT_DELETED_REASON })
 }
 
-/**
- * Replaces the secret. The old one is invalid at once (docs/contract/delivery.md#statuses); waiting deliveries are signed
- * with the new one. Throws 404.
- */
+/** Replaces the secret; the old one is invalid at once (docs/contract/delivery.md#statuses). Throws 404. */
 export async function rotateSecret(
   deps: Pick<WebhookDeps, 'random' | 'keyring'>,
   db: Database,

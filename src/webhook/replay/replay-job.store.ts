@@ -132,10 +132,7 @@ export const replayJobs = buildJobTable<ReplayJobId, ReplayJobRecord, ReplayProg
   },
 })
 
-/**
- * Locks a running job until the transaction ends, and its accounts against a move; undefined when it is no longer running,
- * another worker has it, or an account is being moved.
- */
+/** Locks a running job and its accounts; undefined when another worker has it, or an account is being moved. */
 export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {
   const row = await selectReplayJobs(db)
     .where('document_id', '=', id)

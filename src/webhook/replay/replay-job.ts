@@ -107,10 +107,7 @@ async function listSelected(db: Database, selection: ReplaySelection) {
   )
 }
 
-/**
- * Separates replayable rows from skipped ones, each with its reason. A row in `exists` without `facts` is locked by
- * another transaction. Pure.
- */
+/** Separates replayable rows from skipped ones by reason. In `exists` without `facts`: locked by others. Pure. */
 export function decideRows<RowId extends string>(
   ids: readonly RowId[],
   facts: ReadonlyMap<string, ReplayFacts>,

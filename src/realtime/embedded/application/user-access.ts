@@ -7,10 +7,7 @@ import { unsubscribe, withdraw } from './subscription.ts'
 /** Placeholder for a channel in a permission to sign in: no channel has this name. */
 export const SIGN_IN = ''
 
-/**
- * Maximum number of authorized channels of one connection. Each must be stored while the connection is open, because
- * its signature stays valid. A page with more of them reconnects, and starts again.
- */
+/** Maximum number of authorized channels of one connection, each stored: a page with more reconnects. */
 const PERMISSIONS_LIMIT = 1_000
 
 /** The users that connections of this process were permitted a channel for. */
@@ -47,10 +44,7 @@ export function withdrawHere(context: RealtimeContext, application: Application,
   return ended
 }
 
-/**
- * Records for whom a subscription of a socket was authorized, and permits it again after a withdrawal, except right
- * after it: the permission may have been decided before.
- */
+/** Records for whom a socket was authorized, and permits it again, except right after a withdrawal. */
 export function permitHere(
   context: RealtimeContext,
   application: Application,
@@ -93,10 +87,7 @@ function holdToken(connection: Connection, channel: string, { name, user, endsAt
   connection.tokens.set(channel, name)
 }
 
-/**
- * Ends the permissions of a token on the connections of this process: its subscriptions, and the sign-in of
- * connections. Subscriptions under another token stay, and so do the connections.
- */
+/** Ends the permissions of a token on this process: its subscriptions and sign-ins, not the connections. */
 export function endTokenHere(context: RealtimeContext, { tokens }: Application, name: string): void {
   const entry = tokens.get(name)
   if (!entry) return

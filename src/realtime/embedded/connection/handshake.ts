@@ -24,10 +24,7 @@ export interface HandshakeFacts {
   nowMs: number
 }
 
-/**
- * Decides on a handshake. Refusals that a browser has to understand are closes with a code, since it shows no status of HTTP; those
- * that protect the server cost it no WebSocket.
- */
+/** Decides on a handshake: a browser sees codes of closes alone; refusals that protect the server cost no WebSocket. */
 export function decideHandshake(facts: HandshakeFacts): HandshakeVerdict {
   const { limits, addresses, address } = facts
   if (!facts.isServing) return { status: 503 }
