@@ -10,7 +10,6 @@ const FRESH_MS = 1_500
 
 /** A lease renewed by its own timer, so that a worker stays alive while its statements wait. */
 export interface KeptLease extends WorkerLease {
-  /** Renews until stopped. */
   run(): Promise<void>
   stop(): void
 }

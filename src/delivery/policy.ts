@@ -47,7 +47,6 @@ export function listUnready({ slowGroups, lateGroups }: Room): string[] {
   return [...slowGroups, ...lateGroups]
 }
 
-/** Parameters of claims. */
 export interface ClaimRequest extends Room {
   workerId: string
   now: Date
@@ -56,7 +55,6 @@ export interface ClaimRequest extends Room {
 /** Free slots, and the worker that has them: groups that another one visits are due later for it. */
 export type WorkerRoom = Room & Partial<Pick<ClaimRequest, 'workerId'>>
 
-/** Parameters of taking back claims. */
 export interface ReclaimRequest {
   workerId: string
   /** Claims made at or before this time. */
@@ -81,10 +79,7 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
 
 /** The part of the routing statement that a policy writes (docs/decisions/0019-one-engine-three-policies.md). */
 export interface RoutingPart {
-  /**
-   * The query of the rows that events are routed to. Reads `routed`, the events with the columns of `event_occurrence`;
-   * becomes the part `<policy>_matched`. Without parameters.
-   */
+  /** The query of the rows of events, without parameters: reads `routed`, and becomes the part `<policy>_matched`. */
   matched: string
   /**
    * Further parts of a `with` clause, which read `<policy>_matched`. Three have fixed names: `<policy>_opened (id)` are

@@ -26,7 +26,6 @@ export interface WorkerLease {
   end(): Promise<void>
 }
 
-/** Dependencies of a lease. */
 export interface WorkerLeaseDeps {
   db: Database
   clock: Clock
@@ -81,7 +80,6 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
   }
 }
 
-/** Start of the loss of each lock. Pure. */
 function findLockLost(
   others: readonly OtherWorker[],
   before: ReadonlyMap<string, number>,

@@ -39,7 +39,6 @@ const renew = statement<RenewedRow, { workerId: string; until: Date; hasLock: bo
     (extract(epoch from clock_timestamp()) * 1000)::float8 as database_ms
   from (select) one left join delivery_worker w on w.worker_id <> $workerId`)
 
-/** Result of a renewal. */
 export interface Renewed {
   others: OtherWorker[]
   /** The time of the database, in milliseconds since the Unix epoch. */

@@ -34,7 +34,6 @@ import {
 /** Permission for the views of operators. */
 const INSPECT_PERMISSION = 'realtime:inspect'
 
-/** Dependencies of the realtime routes. */
 export interface RealtimeDeps extends AuthorizationDeps {
   client: Pick<ProviderClient, 'send'> | undefined
   countProviderEvent: (name: string) => void

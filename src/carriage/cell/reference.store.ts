@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, onlyRowStatement, statement } from '../../postgres/statement/statement.ts'
 import { LOG_SKEW_MS } from '../log/log.ts'
 
 /** What home must let its user do. */
@@ -13,17 +13,11 @@ export interface HomeFacts {
   hasLog: boolean
 }
 
-const selectHome = statement<HomeFacts>(`
+export const readHomeFacts = onlyRowStatement<HomeFacts>(`
   select current_setting('wal_level') as "walLevel", current_setting('max_wal_senders')::int as "walSenders",
     exists (select from pg_roles where rolname = current_user and (rolsuper or rolreplication)) as "mayReplicate",
     has_database_privilege(current_database(), 'create') as "mayPublish",
     exists (select from event_log) as "hasLog"`)
-
-/** Reads what home has. */
-export async function readHomeFacts(db: Database): Promise<HomeFacts> {
-  const [facts] = await selectHome(db)
-  return facts as HomeFacts
-}
 
 /** What a database has that is to be a cell. */
 export interface CandidateFacts {
@@ -127,7 +121,7 @@ export interface ReferenceFacts {
   position: string | null
 }
 
-const selectReference = statement<ReferenceFacts>(`
+export const readReferenceFacts = onlyRowStatement<ReferenceFacts>(`
   select s.oid is not null as "isSubscribed", coalesce(s.subenabled, false) and p.pid is not null as "isRunning",
     (select count(*)::int from pg_subscription_rel r where r.srsubid = s.oid and r.srsubstate <> 'r') as copying,
     reference_position()::text as position
@@ -135,12 +129,6 @@ const selectReference = statement<ReferenceFacts>(`
   left join (select s.oid, s.subenabled from pg_subscription s join pg_database d on d.oid = s.subdbid
     where d.datname = current_database() and s.subname = 'signalbox_reference') s on true
   left join pg_stat_subscription p on p.subid = s.oid and p.relid is null`)
-
-/** Reads the standing of the reference rows. */
-export async function readReferenceFacts(db: Database): Promise<ReferenceFacts> {
-  const [facts] = await selectReference(db)
-  return facts as ReferenceFacts
-}
 
 /** What home keeps for a cell. */
 export interface SourceFacts {

@@ -69,10 +69,7 @@ type TakeParams = Lease & {
   origins: readonly string[]
 } & Record<string, unknown>
 
-/**
- * The position moves with the rows, and from the one that was read alone. Without an ordinal the time of an event decides
- * which webhooks are older than it.
- */
+/** The position moves with the rows. Without an ordinal the time of an event decides which webhooks are older. */
 const buildTake = (wanted: string) =>
   statement<TakenIn, TakeParams>(`
   with leased as (

@@ -40,7 +40,6 @@ const RENEW_EVERY_MS = 5_000
 /** The shortest retention that an account may have. */
 const SHORTEST_RETENTION_MS = 86_400_000
 
-/** What an intake counts. */
 export interface IntakeCounts {
   onTaken: (count: number) => void
   onFailed: () => void
@@ -51,7 +50,6 @@ export interface IntakeDeps extends IntakePlace, IntakeCounts {
   db: Database
   clock: Clock
   logger: Logger
-  /** The process. */
   runnerId: string
   /** Connects to the log; called again after it failed. Throws a `LogError`. */
   open: () => Promise<EventLog>
@@ -71,10 +69,7 @@ export interface IntakeDeps extends IntakePlace, IntakeCounts {
   rest?: Clock['sleep']
 }
 
-/**
- * Takes in from the log what other databases recorded and this one delivers, at least once, from a position of its own
- * (docs/decisions/0062-cells.md). One process at a time does so, by a lease.
- */
+/** Takes in what other databases recorded and this one delivers, at least once (docs/decisions/0062-cells.md). */
 export interface Intake {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>

@@ -26,7 +26,6 @@ export interface LogPosition {
   sequence: number
 }
 
-/** A stored message. */
 export interface LogEntry extends LogMessage {
   sequence: number
   storedAt: Date
@@ -72,7 +71,6 @@ export interface EventLog {
   readLast(): Promise<LogEntry | undefined>
   /** Number of times that its connection was made again: what is known of the log is then compared with it. */
   countReconnects(): number
-  /** Whether this process considers it reachable. */
   isConnected(): boolean
   close(): Promise<void>
 }

@@ -112,7 +112,6 @@ export async function wakeRealtimeQueue(tx: Database, account: AccountId): Promi
   await wakeRealtime(tx, { account })
 }
 
-/** The time of a database, for `hasOlderTransactions`. */
 export const readTime = valueStatement<string>('select clock_timestamp()::text as now')
 
 /** Whether transactions run that began before this instant. */

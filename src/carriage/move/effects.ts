@@ -69,7 +69,7 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
       return isCopied(running, effect.at)
     case 'keep-closed':
       if ((await enter(running, effect.at, async (_tx, state) => state)) === 'closed') return true
-      await askBack(at(null), account, SOURCE_REOPENED)
+      await askBack(at(null), { account, reason: SOURCE_REOPENED })
       return false
     case 'open':
       if (move.step === 'switch' && !(await isCopied(running, effect.at))) {

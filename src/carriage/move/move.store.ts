@@ -1,7 +1,14 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
-import { changeStatement, rowStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
+import {
+  changeStatement,
+  onlyRowStatement,
+  rowStatement,
+  statement,
+  testStatement,
+  valueStatement,
+} from '../../postgres/statement/statement.ts'
 import type { AccountMove, FenceState, MoveStep, Place } from './move-plan.ts'
 
 /** The last key of a part of the ledger that was copied; null: the part is complete. */
@@ -67,14 +74,10 @@ export const findCellUrl = valueStatement<string | undefined, { name: string }>(
   'select database_url_encrypted as url from cell where name = $name',
 )
 
-const selectAccount = statement<{ isKnown: boolean; cell: Place }, { account: AccountId }>(`
+/** Whether an account exists, and where it is. */
+export const findMoveAccount = onlyRowStatement<{ isKnown: boolean; cell: Place }, { account: AccountId }>(`
   select exists (select from account where document_id = $account and deleted_at is null) as "isKnown",
     (select c.cell from account_cell c where c.account = $account) as cell`)
-
-/** Whether an account exists, and where it is. */
-export async function findMoveAccount(db: Database, account: AccountId): Promise<{ isKnown: boolean; cell: Place }> {
-  return (await selectAccount(db, { account }))[0] as { isKnown: boolean; cell: Place }
-}
 
 /** The moves that have not ended, oldest first. */
 export const listMoves = statement<MoveRecord>(`select ${MOVE} from account_move order by created_at limit 1000`)
@@ -122,16 +125,13 @@ export async function writeCopied(db: Database, key: RunnerKey, copied: CopyProg
   return (await progress(db, { ...key, copied: JSON.stringify(copied) })) > 0
 }
 
-const ask = changeStatement<{ account: AccountId; reason: string }>(`
+/** Asks for the way back. False without a move that may go back. */
+export const askBack = testStatement<{ account: AccountId; reason: string }>(`
   update account_move set reason = $reason, updated_at = clock_timestamp()
   where account = $account and step in ('hold', 'drain', 'copy')`)
 
-/** Asks for the way back. False without a move that may go back. */
-export async function askBack(db: Database, account: AccountId, reason: string): Promise<boolean> {
-  return (await ask(db, { account, reason })) > 0
-}
-
-const direct = statement<{ account: string }, RunnerKey & { cell: Place; version: number }>(`
+/** Writes the directory. False when another process has the move. */
+export const writeDirectory = testStatement<RunnerKey & { cell: Place; version: number }>(`
   with mine as (
     select account from account_move where account = $account and epoch = $epoch::float8::bigint for update
   )
@@ -140,38 +140,22 @@ const direct = statement<{ account: string }, RunnerKey & { cell: Place; version
   on conflict (account) do update set cell = excluded.cell, version = excluded.version
   returning account`)
 
-/** Writes the directory. False when another process has the move. */
-export async function writeDirectory(
-  db: Database,
-  given: RunnerKey & { cell: Place; version: number },
-): Promise<boolean> {
-  return (await direct(db, given)).length > 0
-}
-
-const end = changeStatement<RunnerKey>(
+/** Ends a move. False when another process has it. */
+export const endMove = testStatement<RunnerKey>(
   'delete from account_move where account = $account and epoch = $epoch::float8::bigint',
 )
-
-/** Ends a move. False when another process has it. */
-export async function endMove(db: Database, key: RunnerKey): Promise<boolean> {
-  return (await end(db, key)) > 0
-}
 
 /** Lets a database check its writes by the fences of accounts, from the first move on. */
 export const openFence = changeStatement('select open_fence()')
 
-const claim = statement<{ state: FenceState }, RunnerKey>(`
+/** Tells a database of a runner: earlier ones change nothing there any more. False when a later one was there. */
+export const claimFence = testStatement<RunnerKey>(`
   insert into account_fence as f (account, version, state, epoch)
   select $account::uuid, 0,
     case when exists (select from database_identity where cell is not null) then 'gone' else 'open' end,
     $epoch::float8::bigint
   on conflict (account) do update set epoch = excluded.epoch where f.epoch <= excluded.epoch
   returning f.state`)
-
-/** Tells a database of a runner: earlier ones change nothing there any more. False when a later one was there. */
-export async function claimFence(db: Database, { account, epoch }: RunnerKey): Promise<boolean> {
-  return (await claim(db, { account, epoch })).length > 0
-}
 
 const lockFence = statement<{ state: FenceState }, RunnerKey>(
   `select state from account_fence where account = $account and epoch = $epoch::float8::bigint for update`,

@@ -25,7 +25,6 @@ const PROOF_LIMIT_BYTES = 128
 /** The first character of a proof; a text begins with the id of its sender. */
 const PROOF = '!'
 
-/** Options of a bus over NATS. */
 export interface NatsBusOptions extends BusCallbacks {
   settings: NatsSettings
   /** The subject above those of the processes; installations that share servers have different ones. */

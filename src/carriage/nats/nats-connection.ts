@@ -12,7 +12,6 @@ export interface NatsSettings {
   tls: { caFile?: string | undefined; certFile?: string | undefined; keyFile?: string | undefined }
 }
 
-/** Credentials of the client. */
 export type NatsAuth =
   | { kind: 'none' }
   | { kind: 'password'; user: string; password: string }
@@ -25,14 +24,12 @@ export type NatsAuth =
 /** A connection that reconnects without a limit of attempts. */
 export interface NatsLink {
   connection: NatsConnection
-  /** Whether it is connected now. */
   isConnected(): boolean
   countReconnects(): number
   /** Sends the messages already published, and closes it. Never throws. */
   close(): Promise<void>
 }
 
-/** Options of a connection. */
 export interface NatsLinkOptions {
   /** Shown in the lists of the servers. */
   name: string

@@ -48,7 +48,6 @@ export async function inspectNats(settings: NatsLogSettings): Promise<NatsFacts>
 /** Disk sync of a server: `always` is after every message. */
 export type SyncFact = { url: string; sync: 'always' | 'later' | 'unknown' }
 
-/** Limits for the answer of a monitoring port. */
 const ANSWER_LIMIT_BYTES = 1_048_576
 const ANSWER_LIMIT_MS = 3_000
 

@@ -27,12 +27,10 @@ const PRECEDING = 'Nats-Last-Sequence'
 /** The status of a read without a result. */
 const NOTHING_FOUND = 404
 
-/** Settings of the log in NATS. */
 export interface NatsLogSettings extends StreamSettings {
   nats: NatsSettings
 }
 
-/** Options of a log. */
 export interface NatsLogOptions extends NatsLinkOptions {
   /** Whether it neither creates nor changes the stream. */
   isReader?: boolean

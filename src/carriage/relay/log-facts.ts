@@ -51,7 +51,7 @@ function findRemedy({ isOpen }: OutboxFacts, facts: Omit<EventLogFacts, 'remedy'
 
 /** Reads and evaluates the facts. */
 export async function readEventLogFacts(db: Database, now: Date): Promise<EventLogFacts> {
-  return decideEventLogFacts(await readOutboxFacts(db, COUNT_LIMIT), now)
+  return decideEventLogFacts(await readOutboxFacts(db, { limit: COUNT_LIMIT }), now)
 }
 
 /** `degraded` while there is something to do (docs/contract/event-log.md#health). Pure. */

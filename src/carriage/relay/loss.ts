@@ -64,10 +64,7 @@ function compare(
   return state.sequence < known.last || (isKept && !entry) ? { loss: 'behind', isCertain: false } : undefined
 }
 
-/**
- * The instant from which events are published again after a loss: shortly before the last event of this database that the
- * log still has; without one, all events that the log would still hold. Pure.
- */
+/** The instant from which events are published again: shortly before the last own one that the log has. Pure. */
 export function decideRepublishFrom(
   loss: Loss,
   { lastAt, now, maxAgeMs }: { lastAt: Date | undefined; now: Date; maxAgeMs: number },

@@ -1,5 +1,4 @@
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { onlyRowStatement } from '../../postgres/statement/statement.ts'
 
 /** Facts of the log for health, metrics and the command. */
 export interface OutboxFacts {
@@ -19,7 +18,7 @@ export interface OutboxFacts {
   lossAt: Date | null
 }
 
-const readFacts = statement<OutboxFacts, { limit: number }>(`
+export const readOutboxFacts = onlyRowStatement<OutboxFacts, { limit: number }>(`
   select exists (
       select from pg_trigger where tgrelid = 'event_occurrence'::regclass and tgname = 'record_outbox') as "isOpen",
     (select count(*)::int from (select from event_outbox limit $limit) q) as waiting,
@@ -29,9 +28,3 @@ const readFacts = statement<OutboxFacts, { limit: number }>(`
     l.last_sequence::float8 as sequence, l.appended_at as "appendedAt", l.republish_after as "republishAfter",
     l.republish_until as "republishUntil", l.loss, l.loss_at as "lossAt"
   from (values (1)) one (n) left join event_log l on l.name = 'events'`)
-
-/** Reads the facts. Counts end at `limit`. */
-export async function readOutboxFacts(db: Database, limit: number): Promise<OutboxFacts> {
-  const [facts] = await readFacts(db, { limit })
-  return facts as OutboxFacts
-}

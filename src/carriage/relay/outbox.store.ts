@@ -1,7 +1,7 @@
 import type { EventId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord } from '../../postgres/statement/record.ts'
-import { changeStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement, testStatement } from '../../postgres/statement/statement.ts'
 import type { LoggedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
 import { describeLease } from '../log/log-lease.ts'
@@ -71,7 +71,6 @@ export const renewRelay = rowStatement<RelayState, { relay: string; leaseMs: num
   `update event_log set ${LEASE} where name = 'events' and ${HAS_LEASE} returning ${STATE}`,
 )
 
-/** Releases the lease. */
 export const releaseRelay = changeStatement<{ relay: string }>(
   `update event_log set relay = null, lease_until = null where name = 'events' and ${HAS_LEASE}`,
 )
@@ -84,7 +83,6 @@ export interface Confirmed {
   own: Appended | undefined
 }
 
-/** An appended message. */
 export interface Appended {
   sequence: number
   event: Pick<WaitingEvent, 'id' | 'createdAt'>
@@ -162,12 +160,10 @@ const BEGIN = `
   republish_ordinal = case when republish_after < $after then republish_ordinal else 0 end,
   republish_after = least(republish_after, $after), republish_until = ${UNTIL}`
 
-const begin = changeStatement<{ after: Date; now: Date }>(`update event_log set ${BEGIN} where name = 'events'`)
-
 /** Begins to republish the events recorded after an instant, the earlier one of two requests. False: the log is off. */
-export async function beginRepublication(db: Database, given: { after: Date; now: Date }): Promise<boolean> {
-  return (await begin(db, given)) > 0
-}
+export const beginRepublication = testStatement<{ after: Date; now: Date }>(
+  `update event_log set ${BEGIN} where name = 'events'`,
+)
 
 /** What came by a move meanwhile is compared by the next check. */
 const note = statement<

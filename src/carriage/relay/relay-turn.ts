@@ -37,7 +37,6 @@ const CHECK_EVERY_MS = 10_000
 /** Time for which a log must end too early to count as lost: a new leader may not have read its whole log. */
 const BEHIND_CONFIRMED_MS = 5_000
 
-/** Counters of a relay. */
 export interface RelayCounts {
   onAppended: (count: number) => void
   onFailed: () => void
@@ -48,7 +47,6 @@ export interface RelayDeps extends RelayCounts {
   db: Database
   clock: Clock
   logger: Logger
-  /** The process. */
   relayId: string
   /** Connects to the log; called again after it failed. Throws a `LogError`. */
   open: () => Promise<EventLog>
@@ -76,7 +74,6 @@ interface Standing {
   reconnects: number
 }
 
-/** The state of a relay. */
 export interface RelayContext {
   deps: RelayDeps & { monotonicMs: () => number }
   log: EventLog | undefined

@@ -3,7 +3,6 @@ import { LogError } from '../log/log.ts'
 import { releaseRelay, takeWaiting } from './outbox.store.ts'
 import { leaseOf, RETRY_MS, type RelayContext, type RelayDeps, takeTurn } from './relay-turn.ts'
 
-/** Wait of a stop for an answer of the log. */
 const STOP_LIMIT_MS = 2_000
 
 /** Appends the events of the outbox in order, at least once, by a lease (docs/decisions/0058-event-log.md). */

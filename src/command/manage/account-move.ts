@@ -65,7 +65,7 @@ async function moveAccount(
   const { askBack, findMove } = await import('../../carriage/move/move.store.ts')
   const present = await findMove(home, { account })
   if (options.back && place !== undefined) throw new FatalError('Give a place, or --back.')
-  if (options.back && !(await askBack(home, account, 'asked')))
+  if (options.back && !(await askBack(home, { account, reason: 'asked' })))
     throw new FatalError(
       present && present.step !== 'back'
         ? 'The move has gone too far to go back: let it end, and move the account again.'
@@ -90,7 +90,7 @@ async function begin(
     return
   }
   const { beginMove, findMoveAccount, lockMoveCell } = await import('../../carriage/move/move.store.ts')
-  const { isKnown, cell } = await findMoveAccount(home, account)
+  const { isKnown, cell } = await findMoveAccount(home, { account })
   if (!isKnown) throw new FatalError('There is no account with this id, or it was deleted.')
   if (cell === target) throw new FatalError(`The account is in ${target ?? 'home'} already.`)
   const { inTransaction } = await import('../../postgres/statement/database.ts')

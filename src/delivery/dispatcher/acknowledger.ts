@@ -15,7 +15,6 @@ const SLOW_MS = 250
 /** Maximum number of such statements at once: each takes a connection of the workers. */
 const SLOW_AT_ONCE = 2
 
-/** Dependencies of an acknowledger. */
 export interface AcknowledgerDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled' | 'listHeldBack'> & {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'settle'>

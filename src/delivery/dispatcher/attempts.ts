@@ -10,7 +10,6 @@ const STOP_GRACE_MS = 6_000
 /** Time for which a claim with a refused result is kept: its attempt is repeated, and may be refused again. */
 const REFUSED_KEPT_MS = 20_000
 
-/** Dependencies of attempts. */
 export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled>
   extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'latch'> {
   lanes: Lanes

@@ -8,7 +8,6 @@ import type { WorkerLease } from '../worker-lease.ts'
 /** Points at which crash tests kill the process. */
 export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
 
-/** Dependencies of a dispatcher. */
 export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settled> {
   policy: DeliveryPolicy<Claimed, Ended, Settled>
   clock: Clock

@@ -17,7 +17,6 @@ export interface Result<Ended> {
   group: string
 }
 
-/** Dependencies of results that are recorded separately. */
 export interface HeldResultsDeps<Ended> {
   clock: Clock
   logger: Logger

@@ -4,16 +4,13 @@ import type { Mutex } from '../../base/semaphore.ts'
 import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from '../worker-lease.ts'
 
-/** Interval between searches for such claims, and between tries to register. */
 const LOOK_EVERY_MS = 1_000
 
-/** Maximum number of claims of a lost worker taken back in one statement. */
 const BATCH_SIZE = 500
 
 /** Time after a failed statement in which its claims are searched: it may run on for 9 s on the server. */
 const LEAK_WINDOW_MS = 4 * LEASE_MS
 
-/** Recovery of claims. */
 export interface RecoveryDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled'> & {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'reclaim' | 'settle'>

@@ -12,11 +12,9 @@ export interface InFlight {
   slow: number
   /** Attempts of groups without an answer for `LATE_AFTER_MS`. */
   late: number
-  /** All other attempts. */
   answering: number
 }
 
-/** Number of attempts that may start. */
 export interface DecidedRoom {
   fastSlots: number
   slowSlots: number

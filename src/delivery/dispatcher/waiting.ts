@@ -5,7 +5,6 @@ import { LATE_AFTER_MS, type Lanes, LOOK_MS } from './lanes.ts'
 /** Maximum sleep of the dispatcher without a notification. */
 export const POLL_MS = 1_000
 
-/** Dependencies of the waits. */
 export interface WaitingDeps {
   clock: Clock
   lanes: Lanes

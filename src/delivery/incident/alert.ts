@@ -8,7 +8,6 @@ import {
   resolveIncidents,
 } from './alert.store.ts'
 
-/** An incident that begins. */
 export type NewIncident = Omit<Incident, 'id'>
 
 /** Periodic check for begins and ends of one kind of incident; a transaction may begin it too. */

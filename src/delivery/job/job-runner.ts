@@ -3,10 +3,8 @@ import type { Clock } from '../../base/clock.ts'
 import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
 
-/** Sleep of the runner when no job is running. */
 const IDLE_POLL_MS = 1_000
 
-/** Sleep while its jobs wait for their queued rows. */
 const HELD_POLL_MS = 250
 
 /** Result of a batch of a job. */
@@ -52,7 +50,6 @@ export interface JobRunner {
 /** Result of a round: a job moved, all jobs wait, or none runs. */
 type Round = 'moved' | 'held' | 'idle'
 
-/** Builds a runner. */
 export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunnerDeps<Id, Job>): JobRunner {
   const { db, clock, logger, name } = deps
   const stopping = new AbortController()

@@ -3,12 +3,10 @@ import { buildJobRunner, type JobRunner, type JobRunnerDeps } from './job-runner
 import { countJobFailure, type JobStatus } from './job-state.ts'
 import type { JobTable } from './job-table.ts'
 
-/** Result of one step of a job. */
 export interface JobStepResult<Progress> {
   progress: Progress
   /** Rows that it added to the queue. */
   queued: number
-  /** Whether the job is complete. */
   isDone: boolean
 }
 

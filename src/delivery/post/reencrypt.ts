@@ -17,11 +17,7 @@ export interface StoredSecrets {
   contextOf(id: string): string
 }
 
-/**
- * Encrypts every secret of a table that is under an older key again under the first key of SECRET_KEY, so that the
- * older key can be removed (docs/operations.md, rotation of SECRET_KEY). Returns their number. A secret that no key
- * decrypts is left unchanged: its attempts fail with `secret_unreadable`.
- */
+/** Encrypts secrets under an older key again, under the first one. Returns their number; unreadable ones stay. */
 export async function reencryptSecrets(
   { keyring }: { keyring: Keyring },
   db: Database,

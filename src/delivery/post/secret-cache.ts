@@ -43,7 +43,6 @@ export function openSealed<Opened>(
   }
 }
 
-/** The signing keys of receivers. */
 export type SecretCache = SealedCache<SigningKeys>
 
 /** Builds the cache of signing keys. `contextOf` is the context under which the secret of a receiver is sealed. */

@@ -7,7 +7,6 @@ import { type AttemptResult, classifyResult, type ErrorClass } from './attempt-r
 import { buildDeliveryHeaders } from './delivery-headers.ts'
 import type { SecretCache } from './secret-cache.ts'
 
-/** Dependencies of a signed POST. */
 export interface SignedPostDeps {
   secrets: SecretCache
   sender: HttpSender
@@ -17,7 +16,6 @@ export interface SignedPostDeps {
   onPoint?: (point: 'after-post') => void
 }
 
-/** Outcome of a POST. */
 export interface PostOutcome {
   durationMs: number
   result: AttemptResult
@@ -26,7 +24,6 @@ export interface PostOutcome {
   timings: PostTimings | null
 }
 
-/** One POST to one receiver. */
 export interface SignedPost {
   /** The id of the receiver, to which the encryption of its secret is bound. */
   receiver: string

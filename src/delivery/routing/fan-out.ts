@@ -6,7 +6,6 @@ import { routeFanOut } from './routing.store.ts'
 /** Maximum number of rows in one part, and the number in a part without room: they wait in the queue. */
 const PART_ROWS = 1_000
 
-/** Dependencies of a fan-out. */
 export interface FanOutDeps {
   clock: Clock
   db: Database

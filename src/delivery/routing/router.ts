@@ -19,7 +19,6 @@ const BATCH_ROWS = 10_000
 /** Pause after a batch of several events: more arrive meanwhile, and the cost of a batch hardly depends on them. */
 const BUSY_REST_MS = 4
 
-/** Dependencies of a router. */
 export interface RouterDeps {
   clock: Clock
   db: Database

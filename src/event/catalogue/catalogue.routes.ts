@@ -13,7 +13,7 @@ import {
   UpdateEventTypeBody,
   VisibleBody,
 } from './catalogue.schema.ts'
-import { selectEventTypes } from './catalogue.store.ts'
+import { selectEventTypes, toEventTypeRow } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
   changeEventType,
@@ -23,11 +23,9 @@ import {
   setEventTypeActive,
   setEventTypeVisible,
 } from './event-type.ts'
-import { toEventTypeRow } from './event-type-row.ts'
 import { addSubscribers, countSubscribers, countSubscribersOf } from './status.store.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
-/** Dependencies of the catalogue's routes. */
 export interface CatalogueDeps {
   ids: IdMaker
   /** The catalogue as the running code declares it. */

@@ -2,7 +2,7 @@ import type { IdMaker, UserId } from '../../base/id.ts'
 import { VERSION } from '../../base/version.ts'
 import type { RouteDeclaration } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
-import { columnsOf } from '../../http/shape/wire-row.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
@@ -18,23 +18,22 @@ export const eventType = defineRecord('event', columnsOf(EventTypeRow)).typed<{
 }>()
 export type EventTypeRecord = RecordOf<typeof eventType>
 
+export const toEventTypeRow = wireOf(eventType, EventTypeRow)
+
 /** The event types, as the base of a list; for a caller with an account role only the visible ones. */
 export function selectEventTypes(db: Database, scope: PermissionScope) {
   const all = selectRecord(db.selectFrom('event'), eventType)
   return scope === 'all' ? all : all.where('account_scope', '=', 'account').where('is_tenant_visible', '=', true)
 }
 
-/** The row with this id. */
 export const findEventType = rowStatement<EventTypeRecord, { id: string }>(
   `select ${eventType.members('e')} from event e where e.document_id = $id`,
 )
 
-/** The rows with these names. */
 export const findEventTypesByName = statement<EventTypeRecord, { names: readonly string[] }>(
   `select ${eventType.members('e')} from event e where e.internal = any($names)`,
 )
 
-/** The columns of a generated entry, in the order of `syncEntries`. */
 const ENTRY_COLUMNS = [
   ['document_id', 'uuid'],
   ['internal', 'text'],
@@ -50,7 +49,6 @@ const ENTRY_COLUMNS = [
   ['example', 'jsonb'],
 ] as const
 
-/** The columns that a sync may change. */
 const GENERATED = [
   ...['account_scope', 'method', 'route', 'source', 'description'],
   ...['"group"', 'deprecated_at', 'deprecation_remedy', 'example'],

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { IdMaker } from '../../base/id.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { invalidField, notFound, orNotFound, Problem } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
 import type { RowChange } from '../../http/route/row-route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
@@ -17,11 +17,11 @@ import {
   setVisibleIfDifferent,
 } from './catalogue.store.ts'
 
+export { toEventTypeRow } from './catalogue.store.ts'
+
 /** The event type with this id, or a 404. */
 export async function loadEventType(db: Database, id: string): Promise<EventTypeRecord> {
-  const eventType = await findEventType(db, { id })
-  if (!eventType) throw notFound('event type')
-  return eventType
+  return orNotFound(await findEventType(db, { id }), 'event type')
 }
 
 /** Loads an event type; for a caller with an account role only a visible one: of account scope and with the mark. */
@@ -68,11 +68,7 @@ export async function registerExternalEventType(
   throw new Problem('conflict', `The event type ${input.internal} already exists${source}.`)
 }
 
-/**
- * Activates or deactivates an event type; `isChanged` is false for an equal state. An inactive event type takes no new
- * subscriptions and is not delivered; operators deactivate stale ones. Event types of the code (`generated`, by name)
- * cannot be deactivated: webhooks unsubscribe instead. Throws 404, 409.
- */
+/** Activates or deactivates an event type; those of the code (`generated`) stay active. Throws 404, 409. */
 export async function setEventTypeActive(
   db: Database,
   id: string,
@@ -90,17 +86,13 @@ export async function setEventTypeActive(
   return { row: eventType, isChanged: false }
 }
 
-/**
- * Describes an external event type anew; members that are undefined stay. `isChanged` is false for equal ones. Those of the
- * code are described there. Throws 404, 409, and a 422 for a deprecation without remedy, or a remedy without one.
- */
+/** Describes an external event type anew; undefined members stay. Throws 404, 409, 422. */
 export async function changeEventType(
   db: Database,
   id: string,
   input: { [Name in keyof EventTypeText]?: EventTypeText[Name] | undefined } & { now: Date },
 ): Promise<RowChange<EventTypeRecord>> {
-  const before = await lockEventType(db, { id })
-  if (!before) throw notFound('event type')
+  const before = orNotFound(await lockEventType(db, { id }), 'event type')
   if (before.source !== 'external')
     throw new Problem('conflict', `${before.internal} is described by the service. Only external event types change.`)
   const { description, group, deprecatedAt, deprecationRemedy } = before

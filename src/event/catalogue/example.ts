@@ -22,15 +22,12 @@ export type EventExample = {
 const ENDING_ACTIONS = ['delete', 'purge']
 
 /** The body that a webhook gets for an event of a type. `readPath`: the path of the resource, with `{id}`. Pure. */
-export function buildExample({
-  internal,
-  accountScope,
-  readPath,
-}: {
+export function buildExample(type: {
   internal: string
   accountScope: AccountScope
   readPath: string | null
 }): EventExample {
+  const { internal, accountScope, readPath } = type
   const [resource = '', action = ''] = internal.split('.')
   const hasOwner = accountScope === 'account' && action !== 'purge'
   const isGone = ENDING_ACTIONS.includes(action)

@@ -4,7 +4,6 @@ import { statement } from '../../postgres/statement/statement.ts'
 import { SUBSCRIBERS_LIMIT } from './catalogue.schema.ts'
 import { type EventTypeRecord, eventType } from './catalogue.store.ts'
 
-/** The last sync of the catalogue. */
 export interface CatalogueSync {
   at: Date
   /** Null for a sync by a deployment or a command. */

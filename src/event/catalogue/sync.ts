@@ -59,7 +59,6 @@ export function compareCatalogue(
   }
 }
 
-/** The rows without an event type in the code. */
 function listStale<Row extends ComparedType>(generated: readonly CatalogueEntry[], rows: readonly Row[]): Row[] {
   const names = new Set(generated.map(({ internal }) => internal))
   return rows.filter((row) => row.source !== 'external' && !names.has(row.internal))

@@ -10,15 +10,19 @@ import { markAhead } from '../../postgres/statement/dialect.ts'
 import {
   compileFragment,
   type Fragment,
-  fragment,
-  listArrays,
+  insertOf,
   listNames,
   listPlaces,
   nameValues,
-  transpose,
 } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, columnStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
+import {
+  closingStatement,
+  columnStatement,
+  rowStatement,
+  statement,
+  testStatement,
+} from '../../postgres/statement/statement.ts'
 import { EventRow } from './event.schema.ts'
 
 /** The columns of a recorded event, with their types. */
@@ -43,53 +47,24 @@ const stored = defineRecord('event_occurrence', [...EVENT_COLUMNS.map(([name]) =
 }).typed<{ account: AccountId | null; excludedWebhook: WebhookId | null }>()
 export type StoredEvent = RecordOf<typeof stored>
 
-/** An event to record. */
 export type EventRecord = Omit<StoredEvent, 'routedAt'>
 
 const toStoredRow = wireOf(stored, EventRow)
 
-/** Maps an event for the wire. */
 export function toEventRow(event: StoredEvent): Static<typeof EventRow> {
   return { ...toStoredRow(event), updated_at: (event.routedAt ?? event.createdAt).toISOString() }
 }
 
+const MEMBERS = EVENT_COLUMNS.map(([name]) => stored.memberOf(name) as keyof EventRecord)
+
 /** The values of an event, in the order of `EVENT_COLUMNS`. */
-export function toEventValues(event: EventRecord): unknown[] {
-  return [
-    event.id,
-    event.type,
-    event.account,
-    event.resource,
-    event.action,
-    event.resourceId,
-    event.url,
-    event.isPurge,
-    event.excludedWebhook,
-    event.trace,
-    event.createdAt,
-  ]
-}
+export const toEventValues = (event: EventRecord): unknown[] => MEMBERS.map((member) => event[member])
 
 const NAMES = listNames(EVENT_COLUMNS)
-const insertOne = fragment(
-  'event',
-  `insert into event_occurrence (${NAMES}) values (${listPlaces(EVENT_COLUMNS)}) returning document_id`,
-)
-const insertSeveral = fragment(
-  'events',
-  `insert into event_occurrence (${NAMES})
-   select * from unnest(${listArrays(EVENT_COLUMNS)}) returning document_id`,
-)
+const insert = insertOf('event_occurrence', EVENT_COLUMNS, 'returning document_id')
 
-/**
- * The part of a statement that inserts events and returns the `document_id` of each. Several are passed as one array for
- * each column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
- */
-export function buildEventInsert(events: readonly EventRecord[]): Fragment {
-  const [single] = events
-  if (single && events.length === 1) return insertOne(nameValues(EVENT_COLUMNS, toEventValues(single)))
-  return insertSeveral(transpose(EVENT_COLUMNS, events.map(toEventValues)))
-}
+/** The part of a statement that inserts events and returns the `document_id` of each. */
+export const buildEventInsert = (events: readonly EventRecord[]): Fragment => insert(events.map(toEventValues))
 
 /** The part of a statement that queues the events that its part `recorded` returned, for the router. */
 export function buildQueueInsert(recorded: string): string {
@@ -150,15 +125,11 @@ export function listMergedEvents(db: Database): RowList<StoredEvent> {
   return { scope: 'all', parts: () => [{ ...buildPart(all), counted }] }
 }
 
-const selectVisible = statement<object, { id: string; accounts: readonly AccountId[] }>(`
+/** Whether an event belongs to one of these accounts, and has a visible event type. */
+export const isVisibleTo = testStatement<{ id: string; accounts: readonly AccountId[] }>(`
   select from event_occurrence o
   where o.document_id = $id and o.account = any($accounts::uuid[])
     and o.event = any(${VISIBLE_TYPES('$accounts::uuid[]')})`)
-
-/** Whether an event belongs to one of these accounts, and has a visible event type. */
-export async function isVisibleTo(db: Database, id: string, accounts: readonly AccountId[]): Promise<boolean> {
-  return (await selectVisible(db, { id, accounts })).length > 0
-}
 
 const selectOwner = statement<RowOwner, { id: string }>('select account from event_occurrence where document_id = $id')
 
@@ -168,7 +139,6 @@ export async function findEventOwner(db: Database, id: string): Promise<RowOwner
   return owner
 }
 
-/** The event with this id. */
 export const findEvent = rowStatement<StoredEvent, { id: string }>(
   `select ${stored.members()} from event_occurrence where document_id = $id`,
 )

@@ -12,7 +12,6 @@ export interface PublishKey {
   eventId: EventId
 }
 
-/** Facts read by the rules of publications. */
 export interface PublishContext {
   eventTypes: ReadonlyMap<string, PublishedType>
   accounts: ReadonlySet<string>
@@ -107,7 +106,6 @@ export async function recordPublications(
     caller: string
     keys: readonly PublishKey[]
     events: readonly EventRecord[]
-    /** Names of event types and ids of accounts to read. */
     asked: Asked
     expiredAt: Date
     now: Date

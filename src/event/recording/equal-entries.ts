@@ -5,7 +5,6 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { AuditRecord } from './audit.store.ts'
 import { addEqualEntries, type EqualRecord } from './equal-entries.store.ts'
 
-/** The window in which equal entries are merged. */
 const WINDOW_MS = 60_000
 
 /** Interval at which a process adds its counts to the database. A crash loses the counts of one interval. */
@@ -20,9 +19,7 @@ const DIFFERENT_LIMIT = 1_000
  * process is written with its request, later ones are counted in memory.
  */
 export interface EqualEntries {
-  /**
-   * The entry to write now; undefined when it was counted. `noted` follows its commit. `subject` tells equals apart.
-   */
+  /** The entry to write now; undefined when it was counted. `noted` follows its commit. `subject` tells them apart. */
   place(record: AuditRecord, subject?: string): EqualRecord | undefined
   noted(record: EqualRecord): void
   /** Adds the counts in memory to the database. */

@@ -19,7 +19,6 @@ const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 const IS_DONE = `e.routed_at is not null
       and not exists (select from webhook_dispatch d where d.event_id = e.document_id)`
 
-/** The statement that deletes the events selected by `old`. */
 const deleteSelected = (old: string, { parts = '', result = '' } = {}) => `
   with ${parts && `${parts},`} old as materialized (${old}), kept as (
     insert into audit_log (${AUDIT_NAMES})

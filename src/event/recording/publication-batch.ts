@@ -12,13 +12,11 @@ const STATEMENTS_AT_ONCE = 2
 /** Time after which a statement no longer counts as running: it waits for a dead connection or a lock. */
 const STUCK_MS = 500
 
-/** Maximum number of events in a statement with more than one request. */
 const EVENTS_LIMIT = 2_000
 
 /** Maximum number of events that a statement routes itself: the router's batches cost less for each. */
 const INLINE_EVENTS = 16
 
-/** Dependencies of a batch. */
 export interface PublicationBatchDeps {
   logger: Logger
   /** The pool of requests. */
@@ -153,7 +151,6 @@ async function recordAll(
 }
 
 interface Recorded {
-  /** The requests of the batch that were not stored. */
   broken: ReadonlySet<number>
   isQueued: boolean
   /** Rows that the statement routed and claimed; undefined without any. */

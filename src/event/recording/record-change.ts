@@ -95,7 +95,6 @@ function describeChange(outcome: Exclude<Outcome<unknown>, { kind: 'refusal' }>)
   return describeRowChange(outcome.before, Object(outcome.data))
 }
 
-/** Dependencies of recording. */
 export interface RecordDeps extends EventDeps {
   logger: Pick<Logger, 'warn'>
   /** Whether some active webhook subscribes to the event type of a read. */

@@ -1,11 +1,9 @@
 /** Members of a row that change with every write, or duplicate the entry. */
 const UNTOLD: ReadonlySet<string> = new Set(['updated_at', 'updated_by', 'has_password'])
 
-/** Maximum characters of a text, and items of a list, in an entry. */
 const TEXT_LIMIT = 200
 const ITEMS_LIMIT = 50
 
-/** Maximum bytes of all changes of an entry, as JSON. */
 const CHANGES_LIMIT_BYTES = 4096
 
 /** A change of one member: added and removed items of a list, else both values. */

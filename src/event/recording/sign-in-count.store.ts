@@ -1,6 +1,5 @@
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** Count of a measure in one minute. */
 export interface CountedMinute {
   at: Date
   measure: string

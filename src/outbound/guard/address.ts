@@ -13,7 +13,6 @@ export interface Address {
   value: bigint
 }
 
-/** A block of addresses. */
 export interface AddressRange extends Address {
   /** Prefix length: 0 to 32 or 128. */
   prefix: number

@@ -85,9 +85,7 @@ async function ask(lookup: Lookup, hostname: string): Promise<string[] | Resolut
   }
 }
 
-/**
- * Checks a target's name at registration: refused for a forbidden address, accepted where it does not resolve in 2 s.
- */
+/** Checks a target's name at registration: refused for a forbidden address alone, not where it does not resolve. */
 export async function checkRegistrationDns(
   deps: { lookup: Lookup },
   url: URL,

@@ -48,9 +48,7 @@ export function findDialFault(error: unknown, isIpv4: boolean): OwnFaultCode | u
   return isIpv4 && codes.every((code) => code === 'EADDRNOTAVAIL') ? 'EADDRNOTAVAIL' : undefined
 }
 
-/**
- * The fault of this process behind a failed look-up; undefined for none. Resolvers hide it, so a descriptor is opened.
- */
+/** The fault of this process behind a failed look-up. Resolvers hide it, so a descriptor is opened. */
 export function findLookupFault(error: unknown, openDescriptor: () => void = openAny): OwnFaultCode | undefined {
   const own = findDialFault(error, false)
   if (own !== undefined) return own

@@ -19,7 +19,6 @@ function buildKey({ origin, addresses }: ConnectionTarget): string {
   return `${origin} ${sorted.join(' ')}`
 }
 
-/** A connection with its key in the pool. */
 export interface PooledConnection extends Connection {
   key: string
   origin: string

@@ -30,6 +30,10 @@ export function rowStatement<Row, Params extends object | undefined = undefined>
   return async (db, ...given) => (await run(db, ...given))[0]
 }
 
+/** A `statement` that always has one row. */
+export const onlyRowStatement = <Row, Params extends object | undefined = undefined>(text: string) =>
+  rowStatement<Row, Params>(text) as (db: Database, ...given: Given<Params>) => Promise<Row>
+
 /** A `statement` of one row with one column. Returns its value; undefined without a row, which `Value` then includes. */
 export function valueStatement<Value, Params extends object | undefined = undefined>(
   text: string,
@@ -52,6 +56,17 @@ export function changeStatement<Params extends object | undefined = undefined>(
 ): (db: Database, ...given: Given<Params>) => Promise<number> {
   const compiled = compileNames(text)
   return async (db, ...[params]) => Number((await db.executeQuery(fill(compiled, params))).numAffectedRows ?? 0)
+}
+
+/** A statement that is asked whether it has found or written a row. */
+export function testStatement<Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<boolean> {
+  const compiled = compileNames(text)
+  return async (db, ...[params]) => {
+    const { rows, numAffectedRows } = await db.executeQuery(fill(compiled, params))
+    return rows.length > 0 || Number(numAffectedRows ?? 0) > 0
+  }
 }
 
 /**

@@ -11,7 +11,6 @@ export interface SubscriptionEnds {
   endConnections: (userId: UserId) => Promise<void>
 }
 
-/** Dependencies of a check. */
 export interface AccessCheckDeps {
   /** Current permissions of these users; disabled and deleted ones are omitted. */
   readCallers: (users: readonly UserId[]) => Promise<ReadonlyMap<UserId, Caller>>

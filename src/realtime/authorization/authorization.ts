@@ -15,7 +15,6 @@ import type { SubscriptionGuard } from './subscription-guard.ts'
 /** Finds the account of a contract; undefined for one that does not exist. */
 export type FindContractAccount = (db: Database, id: string) => Promise<AccountId | undefined>
 
-/** Dependencies of the authorizations. */
 export interface AuthorizationDeps {
   /** Undefined in log-only mode. */
   findApp: () => ProviderApp | undefined
@@ -31,7 +30,6 @@ export interface SubscriptionRequest {
   caller: Caller
 }
 
-/** A channel that a caller may join. */
 export interface JoinableChannel {
   subject: ChannelSubject
   account: AccountId
@@ -115,7 +113,6 @@ export async function requireJoinable(
   )
 }
 
-/** The account of a channel that the caller may join. */
 async function findJoinable(
   deps: AuthorizationDeps,
   db: Database,

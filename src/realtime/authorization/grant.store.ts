@@ -1,5 +1,6 @@
 import { type AccountId, NIL_ID, type UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
+import { deletionBy } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { changeStatement, columnStatement, statement } from '../../postgres/statement/statement.ts'
@@ -18,7 +19,6 @@ const token = defineRecord('realtime_grant_token', ['token', 'user_id', 'ends_at
 }>()
 export type StoredToken = RecordOf<typeof token>
 
-/** The stored ones of these tokens. */
 export const readTokens = statement<StoredToken, { names: readonly TokenName[] }>(
   `select ${token.members()} from realtime_grant_token where token = any($names)`,
 )
@@ -34,12 +34,10 @@ export const listTokensAfter = statement<StoredToken, { after: string | null; li
   where token > coalesce($after, '') order by token limit $limit`,
 )
 
-/** Stores the expiry of a token. */
 export const extendStoredToken = changeStatement<{ name: TokenName; endsAt: Date | null }>(
   'update realtime_grant_token set ends_at = $endsAt where token = $name',
 )
 
-/** Removes a token. */
 export const removeStoredToken = changeStatement<{ name: TokenName }>(
   'delete from realtime_grant_token where token = $name',
 )
@@ -88,7 +86,6 @@ export async function saveGrants(
   })
 }
 
-/** The grants of these users. */
 export const readGrants = statement<StoredGrant, { users: readonly UserId[] }>(`
   select ${grant.members()} from realtime_grant where user_id = any($users)`)
 
@@ -97,12 +94,12 @@ export const listGrantedUsers = columnStatement<UserId, { after: UserId | null; 
   select distinct user_id from realtime_grant
   where user_id > coalesce($after::uuid, '${NIL_ID}') order by user_id limit $limit`)
 
-/** Removes grants of a user. */
 export const removeGrants = changeStatement<{ userId: UserId; channels: readonly string[] }>(
   'delete from realtime_grant where user_id = $userId and channel = any($channels)',
 )
 
-const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(`
+/** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns their number. */
+export const deleteOldGrants = deletionBy(`
   with gone as (
     delete from realtime_grant where ctid = any(array(
       select ctid from realtime_grant where granted_at < $before order by granted_at limit $limit
@@ -115,8 +112,3 @@ const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(
     returning token
   )
   select (select count(*)::int from gone) + (select count(*)::int from gone_tokens) as count`)
-
-/** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns their number. */
-export async function deleteOldGrants(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteOld(db, { before, limit }))[0]?.count ?? 0
-}

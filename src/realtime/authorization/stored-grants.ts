@@ -29,15 +29,12 @@ const PAGE_SIZE = 500
 type Known = Map<string, { account: AccountId; storedAtMs: number }>
 
 /** Builds the grants at a provider outside the service: a table. Concurrent and repeated grants share statements. */
-export function buildStoredGrants({
-  db,
-  clock,
-  endConnections,
-}: {
+export function buildStoredGrants(deps: {
   db: Database
   clock: Pick<Clock, 'now'>
   endConnections: (userId: UserId) => Promise<void>
 }): GrantedAccess {
+  const { db, clock, endConnections } = deps
   const known = buildCache<UserId, Known>({ limit: USERS_LIMIT })
   let waiting = new Map<string, StoredGrant>()
   let saving: Promise<void> | undefined

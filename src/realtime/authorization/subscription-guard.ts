@@ -34,7 +34,6 @@ export interface SubscriptionGuard {
   stop(): void
 }
 
-/** Dependencies of a guard. */
 export interface SubscriptionGuardDeps extends AccessCheckDeps, TokenCheckDeps {
   clock: Clock
 }

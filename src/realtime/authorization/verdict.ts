@@ -1,16 +1,13 @@
 import type { ProviderErrorClass, ProviderVerdict } from '../provider/provider-outcome.ts'
 
-/** Source of an outcome. */
 export type OutcomeSource = 'probe' | 'publish'
 
-/** An outcome that counts for the verdict on the provider. */
 interface Conclusive {
   source: OutcomeSource
   isSuccess: boolean
   atMs: number
 }
 
-/** Facts about the provider. */
 export interface Verdict {
   status: 'operational' | 'degraded' | 'down'
   lastSuccessAt: Date | null
@@ -35,7 +32,6 @@ export const NOTHING_SEEN: Observations = {
   facts: { lastSuccessAt: null, lastError: null, lastErrorAt: null, lastWarningCode: null, lastWarningAt: null },
 }
 
-/** Number of counted outcomes. */
 const KEPT = 20
 
 /** Publishes in a row whose failure means `down`, though the probe succeeds. */

@@ -24,10 +24,8 @@ export interface ChannelEvent {
   subscriptionCount: number | null
 }
 
-/** Maximum stored lengths of channel name, user id and event name, in characters. */
 const TEXT_LIMIT = 200
 
-/** The largest integer of PostgreSQL. */
 const INTEGER_LIMIT = 2_147_483_647
 
 /** Reads an event of a webhook of the provider; undefined for an unknown one. Invalid members are null. Pure. */

@@ -11,7 +11,6 @@ export const FEED_COLLECT_MS = 500
 /** Maximum number of events recorded a second, and at once: a crowd must not fill the database. */
 const RATE = { perSecond: 50, burst: 500 } as const
 
-/** Dependencies of a feed. */
 export interface ChannelFeedDeps {
   db: Database
   clock: Clock

@@ -39,7 +39,6 @@ type MessageColumns = [
   string | null,
 ]
 
-/** Reads `MESSAGE_JSON`. */
 export function readClaimedMessage(json: unknown): ClaimedMessage {
   const [id, fence, attempt, account, contract, type, createdAtMs, resource, action, resourceId, url] =
     json as MessageColumns

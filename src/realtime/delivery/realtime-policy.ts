@@ -16,7 +16,6 @@ import { settleMessages } from './settle.store.ts'
 
 const CONCURRENCY = 256
 
-/** An ended attempt of a message. */
 export interface EndedMessage extends Claim {
   id: EventId
   attempt: number
@@ -35,7 +34,6 @@ export interface RecordedMessage {
   isRecorded: boolean
 }
 
-/** Dependencies of the delivery of realtime messages. */
 export interface RealtimePolicyDeps {
   db: Database
   clock: Clock

@@ -2,12 +2,12 @@ import type { AccountId, EventId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
 import { listResultColumns, type ResultChange, type ResultParams } from '../../delivery/queue/settled-columns.ts'
 import { type OwnEdges, toEdgeColumns } from '../../postgres/own-retention.ts'
+import { deletionBy } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
 import { queueAccounts } from './claim.store.ts'
 
-/** Changes of a message by a result. */
 export interface MessageChange extends ResultChange {
   id: EventId
   fence: number
@@ -89,7 +89,8 @@ export const makeMessagesDue = changeStatement<{ now: Date }>(`
   )
   update realtime_queue set visit_at = $now where account = any(array(select account from heads))`)
 
-const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(`
+/** Deletes up to `limit` ended messages from before `before`. Returns their number. */
+export const deleteOldMessages = deletionBy(`
   with gone as (
     delete from realtime_message_ended where document_id = any(array(
       select document_id from realtime_message_ended where created_at < $before order by created_at limit $limit
@@ -111,9 +112,4 @@ const deleteOwn = statement<{ count: number }, { accounts: readonly string[]; ed
 /** Deletes up to `limit` ended messages of accounts, each before its edge. Returns their number. */
 export async function deleteOwnMessages(db: Database, own: OwnEdges['own'], limit: number): Promise<number> {
   return (await deleteOwn(db, { ...toEdgeColumns(own), limit }))[0]?.count ?? 0
-}
-
-/** Deletes up to `limit` ended messages from before `before`. Returns their number. */
-export async function deleteOldMessages(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteOld(db, { before, limit }))[0]?.count ?? 0
 }

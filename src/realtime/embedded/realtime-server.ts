@@ -45,7 +45,6 @@ const DRAIN_MS = 1_000
 /** Timeout of a stop, after which connections without an answer are ended. */
 const DRAIN_LIMIT_MS = 2_000
 
-/** Dependencies of the server. */
 export interface RealtimeServerDeps {
   apps: readonly RealtimeApp[]
   db: Database
@@ -104,9 +103,7 @@ export interface RealtimeServer {
   extendToken(token: Omit<PermittedToken, 'user'> & { app: string }): void
   /** Ends the permissions of a token, in this process. */
   endToken(token: { app: string; name: string }): void
-  /**
-   * Ends a user's subscriptions in a channel, in every process, until `notePermission`. Resolves with the number here.
-   */
+  /** Ends a user's subscriptions in a channel, everywhere, until `notePermission`. Resolves with the number here. */
   disconnectSubscription(access: AppAccess): Promise<number>
   /** Closes the connections of a user, in every process. Resolves with their number in this process. */
   terminateUser(user: { app: string; user: string }): Promise<number>

@@ -4,7 +4,6 @@ import type { ProviderClient } from './provider-client.ts'
 
 type Sender = Pick<ProviderClient, 'send'>
 
-/** A channel with subscribers. */
 export interface OccupiedChannel {
   name: string
   /** Null where the provider does not count. */

@@ -25,7 +25,6 @@ const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 300_000] as const
 /** Maximum number of attempts of one message, over some 55 minutes. Later, clients read the API. */
 export const MAX_MESSAGE_ATTEMPTS = 15
 
-/** State of a message after an attempt. */
 export interface MessageDecision {
   status: MessageStatus
   nextAttemptAt: Date | null

@@ -25,7 +25,6 @@ export interface ProviderClient {
   close(): Promise<void>
 }
 
-/** Dependencies of a client. */
 export interface ProviderClientDeps {
   /** The application; read with each request, because the port of an embedded server is known late. */
   app: () => ProviderApp

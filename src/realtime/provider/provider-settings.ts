@@ -20,7 +20,6 @@ export type RealtimeSettings =
   | { kind: 'embedded'; keys: EmbeddedKeys | undefined }
   | { kind: 'log-only'; missing: string[] }
 
-/** The settings as given. */
 export interface GivenSettings {
   appId: string | undefined
   key: string | undefined

@@ -8,7 +8,6 @@ import { isWebhookSignature } from './provider-signature.ts'
 /** Tolerance for the time of a webhook: the provider repeats one for five minutes. */
 const TOLERANCE_MS = 600_000
 
-/** A received webhook of the provider. */
 export interface ProviderWebhook {
   /** The headers `x-pusher-key` and `x-pusher-signature`. */
   key: string | null

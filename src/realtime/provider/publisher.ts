@@ -8,7 +8,6 @@ const BATCH_ITEMS = 10
 
 const CALLS_AT_ONCE = 8
 
-/** One message on one channel. */
 export interface BatchItem {
   channel: string
   name: string
@@ -23,7 +22,6 @@ export interface Publication {
   items: readonly BatchItem[]
 }
 
-/** Outcome of a publication, and the duration of its call. */
 export interface PublicationResult {
   result: MessageResult | { kind: 'own_fault'; fault: OwnFault }
   durationMs: number
@@ -39,12 +37,10 @@ export interface Publisher {
   interrupt(): void
 }
 
-/** Dependencies of a publisher. */
 export interface PublisherDeps {
   client: Pick<ProviderClient, 'send'>
   /** Monotonic milliseconds. */
   now: () => number
-  /** Runs with the outcome of each call. */
   onOutcome?: (outcome: ProviderVerdict) => void
 }
 
@@ -52,11 +48,7 @@ interface Waiting extends Publication {
   resolve: (result: PublicationResult) => void
 }
 
-/**
- * Builds the publisher. Messages of one account are in one call at a time, so they arrive in their order. When one was
- * not published, those behind it are `held`, until `resume`: the queue has then recorded the first one, and passes the
- * next ones after it.
- */
+/** Builds the publisher: one call of an account at a time. Behind an unpublished message others are `held`. */
 export function buildPublisher(deps: PublisherDeps): Publisher {
   const interrupting = new AbortController()
   let waiting: Waiting[] = []

@@ -4,7 +4,6 @@ import type { ProviderClient } from './provider-client.ts'
 /** Name of a test event on its channel (docs/contract/realtime.md#test-event). No event type of the catalogue has it. */
 const TEST_EVENT = 'realtime.test'
 
-/** A test event for one private channel. */
 export interface TestEvent {
   channel: string
   text: string

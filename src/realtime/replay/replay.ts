@@ -61,7 +61,6 @@ async function readReplayOfAll(merged: MergedReads, params: ReplayParams): Promi
   return [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** The answer by the rows since a position. Pure. */
 function decideReplay(rows: readonly ReplayRow[], now: Date): Replay {
   const published = rows.filter(({ status }) => status === 'published')
   const oldestMs = now.getTime() - REPLAY_MS

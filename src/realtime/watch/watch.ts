@@ -26,7 +26,6 @@ export interface Watch {
   stop(): Promise<void>
 }
 
-/** Dependencies of a watch. */
 export interface WatchDeps {
   db: Database
   clock: Clock

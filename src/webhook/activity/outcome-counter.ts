@@ -18,15 +18,8 @@ export interface OutcomeCounter {
 }
 
 /** Builds the counter. Any number of processes may run one: each takes batches that no other process has locked. */
-export function buildOutcomeCounter({
-  db,
-  clock,
-  logger,
-}: {
-  db: Database
-  clock: Clock
-  logger: Logger
-}): OutcomeCounter {
+export function buildOutcomeCounter(deps: { db: Database; clock: Clock; logger: Logger }): OutcomeCounter {
+  const { db, clock, logger } = deps
   const stopping = new AbortController()
   async function count(): Promise<void> {
     while (!stopping.signal.aborted) if ((await foldOutcomes(db, { limit: BATCH_SIZE })) < BATCH_SIZE) return

@@ -18,7 +18,6 @@ interface Column {
 const column = (name: string, type: ColumnType = 'text'): Column => ({ name, type, isRequired: false })
 const required = (name: string, type: ColumnType = 'text'): Column => ({ name, type, isRequired: true })
 
-/** The list of attempts in the row of a delivery. */
 const ATTEMPTS = 'attempts_log'
 
 /** Columns of the attempts, without the answers: one may repeat the secret headers of a webhook. */

@@ -37,7 +37,6 @@ const SETTLED_MS = 600_000
 /** Age of the end of the last day, so that its events are committed. */
 const BEFORE_AGE_MS = 3_600_000
 
-/** What an export of a database needs. */
 export interface ExportDeps {
   db: Database
   /** `home`, or the name of a cell. */
@@ -52,7 +51,6 @@ export interface ExportDeps {
   limits?: { pageRows: number; fileRows: number }
 }
 
-/** What an export wrote. */
 export interface ExportTotals {
   files: number
   rows: number

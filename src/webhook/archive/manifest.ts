@@ -10,7 +10,6 @@ export const MANIFEST_BYTES = 16 * 1024 * 1024
 /** The least and the greatest id of a column. */
 export type IdRange = readonly [least: string, greatest: string]
 
-/** A file of an archive. */
 export interface ArchivedFile {
   /** Its name in the place. */
   file: string
@@ -62,7 +61,6 @@ export type ManifestKey = Pick<Manifest, 'database' | 'kind' | 'account'>
 
 const ownerOf = (account: string | null) => account ?? 'none'
 
-/** The folder of manifests of a kind. */
 export const manifestFolder = (kind: ArchiveKind) => `manifest/${kind}/`
 
 export const manifestName = ({ database, kind, account }: ManifestKey) =>

@@ -16,7 +16,6 @@ export interface DayPass {
   number: number
 }
 
-/** The bounds of a day of UTC. */
 export function boundsOf(day: string): { start: Date; end: Date } {
   const start = new Date(`${day}T00:00:00Z`)
   return { start, end: new Date(start.getTime() + DAY_MS) }

@@ -17,7 +17,6 @@ import type { OwnHeaders } from '../registry/own-headers.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './outcome.ts'
 
-/** Dependencies of an attempt. */
 export interface AttemptDeps extends SignedPostDeps {
   clock: Clock
   workerId: string

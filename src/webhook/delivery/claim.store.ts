@@ -1,5 +1,4 @@
-import type { DispatchId, WebhookId } from '../../base/id.ts'
-import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
+import type { ClaimRequest } from '../../delivery/policy.ts'
 import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
 import { buildVisitingClaim, claimPlaced, type VisitParams } from '../../delivery/queue/visiting-claim.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -16,7 +15,7 @@ import {
   readClaimedDispatch,
   WORK_JSON,
 } from './claimed-work.ts'
-import type { AttemptTrigger } from './outcome.ts'
+import type { ClaimedAttempt, EndedAttempt } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
 const TESTS_AT_ONCE = 16
@@ -146,17 +145,7 @@ export const releaseClaims = releaseStatement(`
   ${queueWebhooks('released', { at: '$dueAt' })}`)
 
 /** A claim of a lost worker that is taken back. */
-export interface LostClaim extends Claim {
-  id: DispatchId
-  attempt: number
-  trigger: AttemptTrigger
-  isTest: boolean
-  keepsSchedule: boolean
-  webhook: WebhookId
-  event: string
-  workerId: string
-  startedAt: Date
-}
+export type LostClaim = ClaimedAttempt & Pick<EndedAttempt, 'workerId'>
 
 /** Finds claims of a worker. */
 export const findLostClaims = lostStatement<LostClaim>(`

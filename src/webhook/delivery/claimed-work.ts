@@ -120,7 +120,6 @@ export const LOCKED_CLAIMS = `(
             select webhook from webhook_dispatch_open where lease_owner > $workerId
           ) d group by d.webhook)`
 
-/** The parameters of `BUSY_WEBHOOKS`. */
 export interface BusyParams {
   workerId: string
   hasPeers: boolean

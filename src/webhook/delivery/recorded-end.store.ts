@@ -20,7 +20,6 @@ const select = statement<
     as x (webhook, failed_at, succeeded_at)
   cross join lateral later_ends(x.webhook, x.failed_at, x.succeeded_at, $ids::uuid[], ${LAST_DELIVERIES}) e`)
 
-/** A delivery recorded now. */
 interface RecordedEnd extends CountedEnd {
   id: DispatchId
   webhook: WebhookId

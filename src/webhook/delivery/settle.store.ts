@@ -121,9 +121,7 @@ export interface SettledChanges {
 }
 
 /**
- * Writes the results of attempts, ends their claims, and writes the attempt log and the totals, in one statement. A
- * change under an old fence (its claim was taken back, another process claimed) is void and in neither list. With
- * `withFailures` the caller has locked the webhooks, and all are written.
+ * Writes results, attempt log and totals in one statement. A change under an old fence is void, and in neither list.
  */
 export async function settleChanges(
   db: Database,

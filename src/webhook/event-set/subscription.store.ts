@@ -192,7 +192,6 @@ export interface SubscriptionMove {
   webhook: SubscribingWebhook
   /** The name of its event type. */
   internal: string
-  /** The new event type. */
   eventType: NamedType | undefined
   /** The webhook's link to that event type, deleted or not. */
   present: { id: SubscriptionId; createdAt: Date; isDeleted: boolean } | undefined

@@ -1,4 +1,4 @@
-import { notFound } from '../../http/problem/problem.ts'
+import { orNotFound } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
@@ -53,8 +53,10 @@ export async function explainRouting(
   input: { webhook: string | null; scope: PermissionScope; now: Date },
 ): Promise<RoutingExplanation> {
   const { webhook: only, scope, now } = input
-  const found = await findExplained(db, { event: id, webhook: only, scope, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 })
-  if (!found) throw notFound('event')
+  const found = orNotFound(
+    await findExplained(db, { event: id, webhook: only, scope, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 }),
+    'event',
+  )
   const { event, eventType } = found
   const webhooks = found.webhooks.slice(0, EXPLAINED_WEBHOOKS_LIMIT)
   const entries = webhooks.map((webhook) => explainWebhook({ event, eventType, webhook, now }))

@@ -43,9 +43,7 @@ export interface Candidates {
   webhooks: ExplainedWebhook[]
 }
 
-/**
- * The event type, and up to `limit` webhooks, those of `account` first; or `webhook` alone. Undefined: unknown type.
- */
+/** The event type, and up to `limit` webhooks, those of `account` first; or `webhook` alone. Undefined for no type. */
 export async function findCandidates(
   db: Database,
   input: { eventType: string; webhook: string | null; account: string | null; limit: number },

@@ -9,7 +9,6 @@ import { type Candidates, findCandidates } from './routing-forecast.store.ts'
 /** Maximum number of webhooks in one forecast. Others are forecast by id. */
 export const FORECAST_WEBHOOKS_LIMIT = 200
 
-/** One webhook of a forecast. */
 export interface ForecastRouting {
   webhook: ExplainedWebhook
   verdict: RoutingVerdict

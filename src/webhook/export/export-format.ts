@@ -1,8 +1,6 @@
-/** The export formats. */
 export const EXPORT_FORMATS = ['csv', 'json', 'ndjson'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-/** The media type of each format. */
 export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
   json: 'application/json; charset=utf-8',

@@ -13,7 +13,6 @@ import { WebhookRow } from '../registry/webhook.schema.ts'
 import { type ExportInput, streamDispatches, streamWebhooks } from './export.ts'
 import { EXPORT_FORMATS, EXPORT_MEDIA, type ExportFormat } from './export-format.ts'
 
-/** The query of an export: its format, and the filters and sort of a list; it has no pages. */
 function buildExportQuery(fields: ListFields) {
   const { filters, sort } = (buildListQuery(fields) as TObject).properties
   return Type.Object({
@@ -37,7 +36,6 @@ interface ExportRequest {
   waiting: RequestWait
 }
 
-/** The file of an export: `stream` reads the rows of the parsed query. */
 async function buildFile(
   { query, scope, now, merged, waiting: { readOn } }: ExportRequest,
   { name, fields, stream }: { name: string; fields: ListFields; stream: (input: ExportInput) => Promise<Readable> },

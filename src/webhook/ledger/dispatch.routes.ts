@@ -20,7 +20,6 @@ import {
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 import { toDispatchRow } from './dispatch-row.ts'
 
-/** Dependencies of the routes of the ledger. */
 export interface DispatchRouteDeps extends DispatchDeps {
   accountLimits: Pick<AccountLimiter, 'take'>
 }

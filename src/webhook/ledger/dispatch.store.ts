@@ -69,18 +69,7 @@ export interface NewDispatch {
   isPulled?: boolean
 }
 
-const insert = closingStatement<{
-  id: DispatchId
-  webhook: WebhookId
-  eventId: EventId
-  event: string
-  account: AccountId | null
-  isTest: boolean
-  trigger: AttemptTrigger
-  keptUntil: Date | null
-  now: Date
-  shard: number
-}>(`
+const insert = closingStatement<NewDispatch & { keptUntil: Date | null; now: Date; shard: number }>(`
   opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
       status, attempts, next_attempt_at, kept_until, created_at, updated_at)
@@ -95,20 +84,8 @@ export async function insertDispatch(
   dispatch: NewDispatch,
   { workerId, now }: { workerId: string; now: Date },
 ): Promise<void> {
-  const { id, webhook, eventId, event, account, isTest, trigger, isPulled = false } = dispatch
-  const keptUntil = isPulled ? findKeptUntil(now) : null
-  await insert(db, {
-    id,
-    webhook,
-    eventId,
-    event,
-    account,
-    isTest,
-    trigger,
-    keptUntil,
-    now,
-    shard: findShard(workerId),
-  })
+  const keptUntil = dispatch.isPulled ? findKeptUntil(now) : null
+  await insert(db, { ...dispatch, keptUntil, now, shard: findShard(workerId) })
 }
 
 /** Final statuses other than success: a small part of the ledger, with an index for each. */
@@ -118,7 +95,6 @@ const OPEN_STATUSES = ['pending', 'retrying'] as const satisfies readonly Dispat
 
 const NAMING: readonly ListOperator[] = ['eq', 'in', 'ne', 'nin']
 
-/** Whether a filter lists the included or the excluded statuses. Pure. */
 const isOfStatuses = ({ field, operator }: ListFilter) => field === 'status' && NAMING.includes(operator)
 
 function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boolean {

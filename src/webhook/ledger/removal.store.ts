@@ -9,6 +9,7 @@ import {
   type WalkRow,
   walkPage,
 } from '../../postgres/own-retention.ts'
+import { deletionBy } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
@@ -90,7 +91,8 @@ export async function cancelUnpulled(
   return row?.cancelled ?? 0
 }
 
-const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: Date }>(`
+/** Deletes up to `limit` waiting rows of webhooks purged before `before`, during a routing. Returns their number. */
+export const deleteOrphanedDispatches = deletionBy(`
   with orphan as materialized (
     select q.webhook, q.visit_at from webhook_queue q
     where not exists (select from webhook w where w.document_id = q.webhook) limit $limit
@@ -111,12 +113,6 @@ const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: D
       and not exists (select from webhook_dispatch_open d where d.webhook = o.webhook)
   )
   select count(*)::int as deleted from gone`)
-
-/** Deletes up to `limit` waiting rows of webhooks purged before `before`, during a routing. Returns their number. */
-export async function deleteOrphanedDispatches(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await deleteOrphaned(db, { limit, before })
-  return row?.deleted ?? 0
-}
 
 /** Whether a row of the table contains the entry of its last attempt. */
 const HOLDS_ATTEMPT = { webhook_dispatch_open: 'false', webhook_dispatch_ended: 'worker is not null' }
@@ -161,10 +157,7 @@ const lockLedger = statement<WebhookRecord & { locked: number }, { id: string; l
   )
   select ${webhook.members('w')}, (select count(*) from open) + (select count(*) from ended) as locked from w`)
 
-/**
- * Locks a webhook, deleted or not, and up to `limit` open and ended rows of its ledger: an attempt or a replay of a
- * locked row can no longer move it. Returns the number of locked rows. Undefined for an unknown webhook.
- */
+/** Locks a webhook and up to `limit` rows of its ledger, which then stay. Returns their number; undefined for none. */
 export async function lockWebhookWithLedger(
   db: Database,
   id: string,

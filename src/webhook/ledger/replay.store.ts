@@ -2,19 +2,12 @@ import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
-import type { DispatchStatus } from '../delivery/outcome.ts'
 import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
 import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
+import type { ReplayQuestion } from './replay.ts'
 
 /** Facts of a ledger row for the rule of a replay. */
-export interface ReplayFacts {
-  status: DispatchStatus
-  isWebhookActive: boolean
-  isInFlight: boolean
-  hasEvent: boolean
-  /** A replay of the row waits for its POST. */
-  isReplayWaiting: boolean
-}
+export type ReplayFacts = Omit<ReplayQuestion, 'isConfirmed'>
 
 /** Facts of one of several rows, with its webhook. */
 export interface ListedReplayFacts extends ReplayFacts {
@@ -135,11 +128,7 @@ const schedule = closingStatement<{
   queued as (${queueWebhooks('due', { at: '$now', wakes: true })}),
   counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$shard')})`)
 
-/**
- * Makes rows due now, and moves the entry of the last attempt of each ended one to the attempt log: ended ones for one
- * replay POST each, waiting ones for the next attempt of their schedule, for a job or none, with the last statement of
- * the transaction.
- */
+/** Makes rows due now: ended ones for one replay, waiting ones for their next attempt. With the last statement. */
 export async function scheduleReplays(
   db: Database,
   ids: readonly DispatchId[],

@@ -16,7 +16,6 @@ export interface ReplayQuestion {
   isConfirmed: boolean
 }
 
-/** Reason of a refused replay. */
 export type ReplayRefusal = 'webhook_inactive' | 'not_confirmed' | 'under_way' | 'event_gone' | 'replay_waiting'
 
 /** States whose event may arrive or have arrived: their replay must be confirmed (docs/contract/delivery.md#replay). */
@@ -31,7 +30,6 @@ export function decideReplay(question: ReplayQuestion): 'replay' | ReplayRefusal
   return question.isReplayWaiting ? 'replay_waiting' : 'replay'
 }
 
-/** The problem of a refusal. */
 export function buildReplayProblem(refusal: ReplayRefusal, status: DispatchStatus): Problem {
   switch (refusal) {
     case 'webhook_inactive':

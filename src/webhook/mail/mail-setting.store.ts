@@ -2,10 +2,8 @@ import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** Languages of these mails. */
 export const MAIL_LANGUAGES = ['en', 'de'] as const
 
-/** Setting of a user for mails about webhooks. */
 export interface MailSetting {
   /** Whether the user gets no mails. */
   isStopped: boolean

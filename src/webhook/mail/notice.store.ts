@@ -1,4 +1,4 @@
-import type { AccountId, DispatchId, UserId, WebhookId } from '../../base/id.ts'
+import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
 import type { MailId } from '../../identity/mail/mail.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -74,12 +74,7 @@ export const findAccountName = valueStatement<string | undefined, { account: Acc
 )
 
 /** A notice with the present state of its webhook. */
-export interface DueNotice {
-  webhook: WebhookId
-  kind: MailKind
-  dispatch: DispatchId
-  lastError: string | null
-  lastStatusCode: number | null
+export interface DueNotice extends Omit<MailNotice, 'account'> {
   name: string | null
   url: string
   contacts: UserId[]
@@ -184,10 +179,7 @@ const endTurn = changeStatement<{
       and not exists (select from ended e where e.webhook = n.webhook and e.kind = n.kind)) then $nextAt::timestamptz end
   where account = $account`)
 
-/**
- * Ends a turn and its notices: only that of a failing webhook lasts, until its incident ends. With open notices that are
- * left, such as those that another transaction had locked, the account gets another turn at `nextAt`.
- */
+/** Ends a turn and its notices, except of failing webhooks. With open notices left there is another at `nextAt`. */
 export async function endMailTurn(
   db: Database,
   { notices, ...turn }: { account: AccountId; notices: readonly DueNotice[]; now: Date; nextAt: Date },
@@ -211,7 +203,6 @@ const insertRecipients = statement<never, { webhooks: readonly string[] }>(`
   select x.a, x.b, x.c, string_to_array(x.d, ',')::uuid[]
   from unnest(${listArrays(RECIPIENT_COLUMNS)}, $webhooks::text[]) as x (a, b, c, d)`)
 
-/** Recipient and webhooks of a mail. */
 export interface MailRecipient {
   mail: MailId
   user: UserId

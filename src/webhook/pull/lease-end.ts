@@ -14,13 +14,11 @@ const BATCH_SIZE = 500
 
 /** Ends expired leases. One for each process with the role `maintenance`. */
 export interface LeaseEnder {
-  /** Ends the leases that have expired. */
   endLapsed(): Promise<void>
   run(): Promise<void>
   stop(): void
 }
 
-/** Dependencies of the ender. */
 export interface LeaseEnderDeps {
   db: Database
   clock: Clock

@@ -34,13 +34,11 @@ export interface PullWaits {
   enter(visitor: PullVisitor): PullPlace
   /** Reports a row of this webhook; undefined: notifications may have been missed. */
   notify(webhook?: string): void
-  /** Number of waiting pulls. */
   count(): number
   /** Ends every wait. Later ones end at once. */
   stop(): void
 }
 
-/** Dependencies of the waits. */
 export interface PullWaitsDeps {
   clock: Clock
   logger: Logger

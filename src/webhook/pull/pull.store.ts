@@ -2,7 +2,7 @@ import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { columnStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 import { type ClaimedDispatch, readClaimedDispatch, WORK_JSON } from '../delivery/claimed-work.ts'
-import type { AttemptTrigger } from '../delivery/outcome.ts'
+import type { ClaimedAttempt } from '../delivery/outcome.ts'
 
 /**
  * `held`: the longest due rows of one webhook, locked; those that another pull is leasing are skipped. A lease raises the
@@ -48,7 +48,6 @@ export const listReady = columnStatement<WebhookId, { webhooks: readonly Webhook
 
 const BACKLOG_LIMIT = 10_000
 
-/** Backlog of a webhook that pulls. */
 export interface Backlog {
   /** Due rows, up to `BACKLOG_LIMIT`. */
   waiting: number
@@ -64,23 +63,13 @@ const selectBacklog = statement<Backlog, { webhook: WebhookId; now: Date }>(`
     (select d.next_attempt_at from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
       order by d.next_attempt_at limit 1) as "oldestAt"`)
 
-/** Reads the backlog of one webhook. */
 export async function readBacklog(db: Database, webhook: WebhookId, now: Date): Promise<Backlog> {
   const [row] = await selectBacklog(db, { webhook, now })
   return row ?? { waiting: 0, oldestAt: null }
 }
 
 /** A row under a lease, with the facts of its attempt. */
-export interface LeasedRow {
-  id: DispatchId
-  fence: number
-  attempt: number
-  trigger: AttemptTrigger
-  isTest: boolean
-  keepsSchedule: boolean
-  webhook: WebhookId
-  event: string
-  startedAt: Date
+export interface LeasedRow extends ClaimedAttempt {
   leasedUntil: Date
 }
 
@@ -113,7 +102,6 @@ export const listReceiptRows = statement<ReceiptRow, { webhook: WebhookId; ids: 
   cross join lateral (select * from webhook_dispatch_ended d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook`)
 
-/** A lease that was extended. */
 export interface ExtendedLease {
   id: DispatchId
   leasedUntil: Date

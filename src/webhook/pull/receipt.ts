@@ -137,7 +137,6 @@ function byId(a: { id: string }, b: { id: string }): number {
   return a.id < b.id ? -1 : 1
 }
 
-/** Whether a row is under the lease of a receipt. Pure. */
 function isLeased(row: ReceiptRow | undefined, { fence }: Receipt, now: Date): row is LeasedReceipt {
   return row?.leasedUntil != null && row.leasedUntil > now && row.fence === fence
 }

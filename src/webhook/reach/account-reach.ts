@@ -77,11 +77,7 @@ export function checkOwnerInScope(
   if (account && !includesAccount(scope, account as AccountId)) throw buildAccountMissing(permission, account)
 }
 
-/**
- * Checks that a caller with an account role may subscribe its webhook to these event types, by id or name: those
- * visible in the catalogue, and those already subscribed. Throws a 422 at the path of each other one, as for an unknown
- * type.
- */
+/** Checks that a limited caller may subscribe to these types: visible ones, and those it has. Throws a 422 at each. */
 export async function checkMaySubscribe(
   db: Database,
   scope: PermissionScope,

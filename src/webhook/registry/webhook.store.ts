@@ -92,10 +92,7 @@ const insert = statement<
   select ${webhook.members('w')}, array(select json_build_object('id', document_id, 'internal', internal,
     'accountScope', account_scope, 'isActived', is_actived, 'deprecationRemedy', deprecation_remedy) from wanted order by n) as types from w`)
 
-/**
- * Inserts a webhook, active, without failures, with links to the event types that `subscriptions` names; the caller
- * checks the found types, and throws for one that must not be linked. Undefined for an unknown account.
- */
+/** Inserts an active webhook with links to `subscriptions`, which the caller checks. Undefined: unknown account. */
 export async function insertWebhook(
   db: Database,
   { subscriptions, mode = 'push', ...row }: NewWebhook,
@@ -187,7 +184,6 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   now: 'updated_at = $now',
 })
 
-/** Changes a webhook. */
 export async function updateWebhook(db: Database, id: WebhookId, change: WebhookChange, now: Date): Promise<void> {
   await db.executeQuery(compileFragment(changeColumns(id, { ...change, now })))
 }

@@ -35,7 +35,6 @@ import {
 /** `disabled_reason` of the webhooks of a deleted account. */
 const ACCOUNT_DELETED_REASON = 'account-deleted'
 
-/** Dependencies of the operations on webhooks. */
 export interface WebhookDeps extends CallbackDeps {
   ids: IdMaker
   random: Random
@@ -87,7 +86,6 @@ function checkScope(scope: { isGlobal: boolean; account: string | null }): strin
   throw invalidField('account', 'required', 'is required when is_global is false; give the id of an existing account')
 }
 
-/** Input of a new webhook. */
 export interface CreateWebhookInput extends WebhookTarget {
   name: string | null
   description: string | null
@@ -110,9 +108,7 @@ export interface CreateWebhookInput extends WebhookTarget {
   now: Date
 }
 
-/**
- * Creates a webhook whose URL was checked. Its secret is in this answer only. Throws a 422 on `account` or `events`.
- */
+/** Creates a webhook whose URL was checked; its secret is in this answer only. Throws a 422. */
 export async function createWebhook(
   deps: WebhookDeps,
   db: Database,
@@ -152,7 +148,6 @@ export async function createWebhook(
   return { webhook, secret, warnings: findWarnings(webhook, types), subscribed: types.length - 1 }
 }
 
-/** Input of a change of a webhook. */
 export interface ChangeWebhookInput {
   url?: string
   name?: string | null
@@ -221,11 +216,7 @@ function findChange(
   }
 }
 
-/**
- * Activates or deactivates a webhook; `isChanged` is false for an equal state. Activating clears the failure count and
- * the reason of the disabling (docs/contract/delivery.md#statuses). Throws 404, and 409 for activating a webhook whose
- * account is deleted.
- */
+/** Activates (which clears failures) or deactivates a webhook. Throws 404, and 409 where its account is deleted. */
 export async function setWebhookActive(
   db: Database,
   id: string,

@@ -9,7 +9,6 @@ export const REPLAY_JOB_ROWS_LIMIT = 10_000
 /** Number of skipped rows by reason. */
 export type SkipCounts = Partial<Record<SkipReason, number>>
 
-/** Reason of a skipped row. */
 export type SkipReason =
   | ReplayRefusal
   /** The webhook was deleted after the creation of the job. */
@@ -28,7 +27,6 @@ export interface WebhookPreview {
   succeeded: number
 }
 
-/** Preview of a bulk replay. */
 export interface ReplayPreview {
   /** Rows that match the filters: all of them, or the limit of a total and `isMatchedExact` false. */
   matched: number

@@ -34,7 +34,6 @@ const replayJob = defineRow(OF_REPLAY_JOB, {
   toRow: toReplayJobRow,
 })
 
-/** The three moves differ only in their texts. */
 const defineMove = (move: JobMove, message: string, words: { summary: string; description: string }) =>
   replayJob.change(
     { method: 'POST', path: `/api/v3/webhook/replay-job/{id}/${move}`, action: move, ...words },

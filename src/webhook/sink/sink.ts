@@ -9,7 +9,6 @@ import { secretContextOf } from '../registry/webhook.ts'
 /** The path of the service's own receiver (docs/contract/webhooks.md#sink-availability). */
 export const SINK_PATH = '/api/v3/webhook/sink'
 
-/** Dependencies of the sink. */
 export interface SinkDeps {
   db: Database
   logger: Logger
@@ -19,7 +18,6 @@ export interface SinkDeps {
   sinkUrl: () => string
 }
 
-/** A received delivery. */
 export interface SinkDelivery {
   header: string | undefined
   body: Buffer

@@ -1,4 +1,4 @@
-import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
+import { toEventTypeRow } from '../../event/catalogue/event-type.ts'
 import { describeRowChange } from '../../event/recording/row-change.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
@@ -42,7 +42,6 @@ function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
 
 const listNames = (types: readonly { internal: string }[]) => types.map(({ internal }) => internal)
 
-/** What a replacement sets. */
 const SETTABLE = ['events'] as const
 
 /** The changed resource of an event set: its webhook, read at the path of the set. */

@@ -36,9 +36,7 @@ interface ChannelState<Socket> {
 
 /** The channels of one application: the subscriptions of this process, and the shares of the others. */
 export interface ChannelRegistry<Socket> {
-  /** Adds a local subscription. */
   join(channel: ChannelName, socket: Socket, member?: Member): Transition[]
-  /** Ends a local subscription. */
   leave(channel: string, socket: Socket): Transition[]
   /** Sets the share of another process in a channel. `parse` reads its name. */
   setShare(process: string, channel: ChannelName, share: ChannelShare): Transition[]

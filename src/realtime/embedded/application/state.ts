@@ -10,7 +10,6 @@ import type { RealtimeApp } from '../frame/signature.ts'
 import type { CachedEvent, ChannelCache } from './channel-cache.ts'
 import type { ChannelRegistry, ChannelShare } from './channel-registry.ts'
 
-/** An access of a user. */
 export interface ChannelAccess {
   channel: string
   user: string
@@ -24,7 +23,6 @@ export interface Permission extends ChannelAccess {
   token?: { name: string; endsAtMs: number | null } | undefined
 }
 
-/** Recent revocations in an application. */
 export interface RecentRevocations {
   /** Time of the withdrawal of a user's access to a channel. */
   withdrawals: Map<string, number>
@@ -69,7 +67,6 @@ export interface HeldToken extends PermittedToken {
   connections: Set<Connection>
 }
 
-/** An open connection. */
 export interface Connection {
   application: Application
   socketId: string

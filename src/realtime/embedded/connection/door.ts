@@ -13,10 +13,8 @@ import { makeSocketId } from '../frame/socket-id.ts'
 import { admit, serveMessage } from './client-session.ts'
 import { decideHandshake } from './handshake.ts'
 
-/** Timeout for a client's answer to a close. */
 const CLOSE_LIMIT_MS = 5_000
 
-/** Dependencies of the door. */
 export interface DoorParts {
   context: RealtimeContext
   addresses: AddressBook

@@ -21,7 +21,6 @@ export interface FleetInbox {
   stop(): void
 }
 
-/** Dependencies of an inbox. */
 export interface FleetInboxDeps {
   id: string
   db: Database

@@ -10,7 +10,6 @@ const LOOKS_WITHOUT_BEAT = 15
 /** Checks for which messages are written for a process considered ended: if it runs, it reads them. */
 const LOOKS_UNTIL_GIVEN_UP = 60
 
-/** State of another process. */
 export interface Peer {
   /** The number of its last message that was handled; undefined before the first. */
   last: number | undefined
@@ -41,7 +40,6 @@ export interface Repair {
   bytes: number
 }
 
-/** The other live processes. */
 export interface PeerList {
   size(): number
   /** Whether a message is needed: there are other processes, or one recently silent may return. */

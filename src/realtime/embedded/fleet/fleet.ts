@@ -10,7 +10,6 @@ import { buildFleetInbox } from './fleet-inbox.ts'
 import { buildPeerList } from './fleet-peers.ts'
 import { buildFleetSender } from './fleet-sender.ts'
 
-/** Interval of the heartbeat of a process, and of its read of the others. */
 const BEAT_MS = 1_000
 
 const SWEEP_EVERY_BEATS = 20
@@ -54,7 +53,6 @@ export interface Fleet {
   stop(): Promise<void>
 }
 
-/** Options and callbacks of a fleet. */
 export interface FleetOptions {
   id: string
   db: Database
@@ -66,13 +64,10 @@ export interface FleetOptions {
   /** Whether the clock is trusted; otherwise nothing is deleted. Default: always. */
   isTrusted?: () => boolean
   logger: Logger
-  /** Open connections of this process. */
   countConnections: () => number
   /** Runs for each message of another process, in the order of that process. */
   onMessage: (process: string, message: FleetMessage) => void
-  /** Runs for a new process. */
   onPeer: (process: string) => void
-  /** Runs for a process that ended. */
   onPeerGone: (process: string) => void
   /** Runs for a process of which messages are lost. */
   onLost: (process: string) => void

@@ -10,7 +10,6 @@ export interface ChannelEvent {
   userId?: string | undefined
 }
 
-/** The event of a channel. */
 export function writeEvent({ event, channel, data, userId }: ChannelEvent): string {
   return JSON.stringify({ event, channel, data, ...(userId !== undefined && { user_id: userId }) })
 }
@@ -23,7 +22,6 @@ export function writeHello(socketId: string, activityTimeoutSeconds: number): st
 export const PING_TEXT = '{"event":"pusher:ping","data":"{}"}'
 export const PONG_TEXT = '{"event":"pusher:pong","data":"{}"}'
 
-/** A member of a presence channel. */
 export interface Member {
   id: string
   info: unknown
@@ -64,7 +62,6 @@ export function writeCacheMiss(channel: string): string {
   return JSON.stringify({ event: 'pusher:cache_miss', channel, data: '{}' })
 }
 
-/** The answer to a sign-in. */
 export function writeSignedIn(userData: string): string {
   return writeData('pusher:signin_success', { user_data: userData })
 }

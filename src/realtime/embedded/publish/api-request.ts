@@ -25,7 +25,6 @@ export function refuse(status: number, body: string, headers?: Record<string, st
   return { status, body, ...(headers && { headers }) }
 }
 
-/** Parsed request. */
 export interface ApiTarget {
   /** As sent and signed. */
   path: string

@@ -49,7 +49,6 @@ export function buildPublishApi({ context }: { context: RealtimeContext }) {
   return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in readSigned(context, request)) }
 }
 
-/** Reads path and signature of a request: its parts, or a refusal. */
 function readSigned(
   context: RealtimeContext,
   request: IncomingMessage,

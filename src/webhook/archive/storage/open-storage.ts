@@ -31,7 +31,6 @@ export function parsePlace(place: string): BucketPlace | undefined {
   return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
 }
 
-/** The endpoint of a region without one of its own. */
 const endpointOf = (region: string) => `https://s3.${region}.amazonaws.com`
 
 /** Opens a folder or a bucket. Throws an `ArchiveError` for a malformed place or missing credentials. */
