@@ -61,7 +61,6 @@ export interface App extends Omit<Workers, 'start' | 'stop' | 'notify'>, Lifecyc
   /** The embedded realtime server, where the settings ask for one. */
   realtimeServer: MountedRealtime | undefined
   baseUrl(): string
-  /** The databases that hold accounts. */
   cells: Cells
 }
 

@@ -133,7 +133,6 @@ function checkDevelopment({ config: { appEnv }, prepareDemonstration, fillDataba
 /** Loads the modules of the service, which takes most of the processor time of a start. */
 const loadApp = () => import('./app.ts')
 
-/** The results of a start so far. */
 interface Started {
   app: App | undefined
   admin: FirstAdministrator | undefined

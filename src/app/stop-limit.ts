@@ -8,7 +8,6 @@ const STOP_LIMIT_MS = 9_500
 export interface StopLimit {
   /** Exits when the stop takes too long since the first call. Other processes take over the expired leases. */
   start(): void
-  /** Cancels the limit. */
   end(): void
 }
 

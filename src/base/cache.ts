@@ -5,21 +5,15 @@ import type { Clock } from './clock.ts'
 export interface Cache<Key, Value> {
   /** The value under this key; marks it as used. */
   find(key: Key): Value | undefined
-  /** Stores a value, replacing the one under its key. */
   put(key: Key, value: Value): void
-  /** Removes the value under this key. */
   drop(key: Key): void
-  /** Removes all values. */
   clear(): void
-  /** Number of stored values. */
   count(): number
   /** All values, least recently used first; does not mark them as used. */
   entries(): [Key, Value][]
 }
 
-/** Options of a cache. */
 export interface CacheOptions<Key, Value> {
-  /** Maximum number of entries. */
   limit: number
   /** Called for each entry that is evicted, removed, cleared or replaced. */
   onGone?: (key: Key, value: Value) => void

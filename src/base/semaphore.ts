@@ -2,15 +2,12 @@
 export interface Semaphore {
   /** Takes a free place; false when there is none. */
   tryTake(): boolean
-  /** Waits for a place. */
   take(): Promise<void>
   /** Waits for a place until `waitOver` resolves; false when that came first. Not called with a free place. */
   takeBefore(waitOver: () => Promise<unknown>): Promise<boolean>
   /** Frees a place, or passes it to the longest waiter. Throws when no place is taken. */
   release(): void
-  /** Number of taken places. */
   taken(): number
-  /** Number of waiters. */
   waiting(): number
 }
 

@@ -7,8 +7,8 @@ import { systemClock } from '../base/clock.ts'
 import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
 import type { Database } from '../postgres/statement/database.ts'
+import { buildRecorder, withFixture } from './database/resources.ts'
 import { print } from './print/print.ts'
-import { buildRecorder, withFixture } from './resources.ts'
 
 /** Adds `signalbox admin create` and `signalbox admin password` (docs/contract/identity.md#first-administrator). */
 export function addAdminCommands(program: Command): void {

@@ -4,8 +4,8 @@ import type { Resources } from '../app/prepare/resources.ts'
 import { systemClock } from '../base/clock.ts'
 import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
+import { withFixture } from './database/resources.ts'
 import { print, printJson } from './print/print.ts'
-import { withFixture } from './resources.ts'
 
 /** Adds `signalbox catalogue generate | check | sync | status` (docs/contract/events.md#catalogue-sync; docs/contract/events.md#event-types). */
 export function addCatalogueCommands(program: Command): void {
@@ -61,7 +61,7 @@ async function readStatus(resources: Resources) {
   const [{ readCatalogueStatus }, { addSubscribers, countSubscribersOf }, { onEachDatabase }] = await Promise.all([
     import('../event/catalogue/sync.ts'),
     import('../event/catalogue/status.store.ts'),
-    import('./each-database.ts'),
+    import('./database/each-database.ts'),
   ])
   const status = await readCatalogueStatus(resources.database.db, await loadCatalogue())
   const names = status.stale.map(({ internal }) => internal)

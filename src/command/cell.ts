@@ -9,9 +9,8 @@ import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import type { AddCellDeps } from '../carriage/cell/add-cell.ts'
 import { CELL_NAME } from '../postgres/cell/cell-name.ts'
-import type { Database } from '../postgres/statement/database.ts'
+import { recordCommandAudit, withFixture } from './database/resources.ts'
 import { print, printJson } from './print/print.ts'
-import { withFixture } from './resources.ts'
 
 interface AddOptions {
   urlFile?: string
@@ -108,21 +107,12 @@ async function withCells(work: (deps: AddCellDeps, resources: Resources) => Prom
       now: () => new Date(systemClock.now()),
       monotonicMs: readMonotonicMs,
       rest: systemClock.sleep,
-      record: recordCellChange,
+      record: (tx, detail) => recordCommandAudit(tx, { action: String(detail.command).replace(' ', '.'), detail }),
     }
     await work(deps, resources).catch((error: unknown) => {
       throw error instanceof CellError ? new FatalError(error.message) : error
     })
   })
-}
-
-async function recordCellChange(tx: Database, detail: Record<string, unknown>): Promise<void> {
-  const { recordAudit } = await import('../event/recording/audit.ts')
-  const { findSystemUser } = await import('../app/prepare/command-record.ts')
-  const deps = { ids: buildIdMaker(systemClock, systemRandom), now: new Date(systemClock.now()) }
-  const action = String(detail.command).replace(' ', '.')
-  const actor = { actor: 'command line', system_user: findSystemUser() }
-  await recordAudit(tx, deps, { action, outcome: 'success', userId: null, detail: { ...detail, ...actor } })
 }
 
 function parseName(value: string): string {

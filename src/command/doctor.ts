@@ -31,7 +31,6 @@ export function addDoctorCommand(program: Command): void {
     })
 }
 
-/** Gives the page of a finding. */
 type Pages = (code: Finding['code']) => string
 
 function toJson({ findings, ...area }: AreaReport, pages: Pages) {

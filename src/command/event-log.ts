@@ -3,13 +3,12 @@ import type { Config } from '../app/config/config.ts'
 import { FatalError } from '../app/log/fatal.ts'
 import type { Resources } from '../app/prepare/resources.ts'
 import { systemClock } from '../base/clock.ts'
-import { buildIdMaker } from '../base/id.ts'
-import { systemRandom } from '../base/random.ts'
 import type { EventLog, LogPosition } from '../carriage/log/log.ts'
 import type { EventLogSettings } from '../carriage/settings.ts'
 import type { Database } from '../postgres/statement/database.ts'
+import { recordCommandAudit, withFixture } from './database/resources.ts'
+import { parseNumber, readInstant } from './option/option.ts'
 import { print, printJson } from './print/print.ts'
-import { withFixture } from './resources.ts'
 
 const READ_BATCH = 500
 const READ_LIMIT = 1_000_000
@@ -28,7 +27,7 @@ export function addEventLogCommands(program: Command): void {
     .requiredOption('--since <instant>', 'from the events stored at this time on', parseInstant)
     .option('--account <id>', 'those of one account; none: those that no account owns', parseToken)
     .option('--type <event type>', 'those of one event type', parseType)
-    .option('--limit <number>', `at most so many, up to ${READ_LIMIT}`, parseLimit, 100)
+    .option('--limit <number>', `at most so many, up to ${READ_LIMIT}`, parseNumber(1, READ_LIMIT), 100)
     .action((options: ReadOptions) => withFixture({ prepare: false }, ({ config }) => readLog(config, options)))
   log
     .command('republish')
@@ -101,7 +100,7 @@ async function readLog({ eventLog }: Config, { since, account = '*', type, limit
 
 async function republish(resources: Resources, since: Date): Promise<void> {
   const { beginRepublication } = await import('../carriage/relay/outbox.store.ts')
-  const { onEachDatabase } = await import('./each-database.ts')
+  const { onEachDatabase } = await import('./database/each-database.ts')
   const given = { after: since, now: new Date(systemClock.now()) }
   const cells = await onEachDatabase(resources, async (db, cell) => {
     // The audit log of the service is that of home.
@@ -127,28 +126,21 @@ async function turnOff(db: Database, { eventLog }: Config): Promise<void> {
   print('Events are not recorded for the log any more. The stream in NATS is as it was.')
 }
 
-/** Makes a change with its audit entry. */
 async function inAudited(
   db: Database,
   detail: Record<string, unknown>,
   change: (tx: Database) => Promise<unknown>,
 ): Promise<void> {
-  const { recordAudit } = await import('../event/recording/audit.ts')
-  const { findSystemUser } = await import('../app/prepare/command-record.ts')
   const { inTransaction } = await import('../postgres/statement/database.ts')
-  const deps = { ids: buildIdMaker(systemClock, systemRandom), now: new Date(systemClock.now()) }
-  const action = `event-${String(detail.command).replace(' ', '.')}`
   await inTransaction(db, async (tx) => {
     await change(tx)
-    const actor = { actor: 'command line', system_user: findSystemUser() }
-    await recordAudit(tx, deps, { action, outcome: 'success', userId: null, detail: { ...detail, ...actor } })
+    await recordCommandAudit(tx, { action: `event-${String(detail.command).replace(' ', '.')}`, detail })
   })
 }
 
 function parseInstant(value: string): Date {
-  const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/.test(value) ? new Date(value) : undefined
-  if (!instant || Number.isNaN(instant.getTime()))
-    throw new InvalidArgumentError('It must be an instant of UTC like 2026-09-11T10:00:00Z.')
+  const instant = readInstant(value)
+  if (!instant) throw new InvalidArgumentError('It must be an instant of UTC like 2026-09-11T10:00:00Z.')
   return instant
 }
 
@@ -161,11 +153,4 @@ function parseType(value: string): string {
   if (!/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(value))
     throw new InvalidArgumentError('It must be an event type like contract.update.')
   return value
-}
-
-function parseLimit(value: string): number {
-  const limit = /^\d{1,7}$/.test(value) ? Number(value) : 0
-  if (limit < 1 || limit > READ_LIMIT)
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${READ_LIMIT}.`)
-  return limit
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
+import { withFixture } from './database/resources.ts'
 import { print } from './print/print.ts'
-import { withFixture } from './resources.ts'
 
 /** Adds `signalbox migrate`. */
 export function addMigrateCommand(program: Command): void {

@@ -3,8 +3,8 @@ import { systemClock } from '../base/clock.ts'
 import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import type { Database } from '../postgres/statement/database.ts'
+import { buildRecorder, withFixture } from './database/resources.ts'
 import { print } from './print/print.ts'
-import { buildRecorder, withFixture } from './resources.ts'
 
 /** Adds `signalbox oauth rotate-keys` (docs/contract/oauth.md#signing-keys). */
 export function addOauthCommands(program: Command): void {

@@ -5,7 +5,6 @@ import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addCellCommands } from './cell.ts'
 import { addDoctorCommand } from './doctor.ts'
-import { onEachDatabase } from './each-database.ts'
 import { addEventLogCommands } from './event-log.ts'
 import { addImportCommands } from './import/import.ts'
 import type { Launcher } from './launcher.ts'
@@ -21,7 +20,6 @@ import { addListenCommand } from './receiver/listen.ts'
 import { addReplayCommand } from './receiver/replay.ts'
 import { addTriggerCommand } from './receiver/trigger.ts'
 import { addVerifyCommand } from './receiver/verify.ts'
-import { buildRecorder, withFixture } from './resources.ts'
 import { addSecretsCommands } from './secrets.ts'
 import { addServeCommand } from './serve.ts'
 
@@ -57,12 +55,12 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addCatalogueCommands(program)
   addAdminCommands(program)
   for (const add of [addUserCommands, addAccountCommands, addInviteCommands, addClientCommands, addImportCommands])
-    add(program, { withFixture, buildRecorder })
+    add(program)
   addOauthCommands(program)
   addSecretsCommands(program)
   addEventLogCommands(program)
   addCellCommands(program)
-  addLedgerCommands(program, { withFixture, onEachDatabase })
+  addLedgerCommands(program)
   addListenCommand(program)
   addTriggerCommand(program)
   addVerifyCommand(program)

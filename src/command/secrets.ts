@@ -4,8 +4,8 @@ import { systemClock } from '../base/clock.ts'
 import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import type { SecretCount } from '../operations/stored-secret/stored-secret.store.ts'
+import { withFixture } from './database/resources.ts'
 import { print } from './print/print.ts'
-import { withFixture } from './resources.ts'
 
 /** Adds `signalbox secrets status | reencrypt` (docs/operations.md, rotation of SECRET_KEY). */
 export function addSecretsCommands(program: Command): void {
@@ -22,7 +22,7 @@ export function addSecretsCommands(program: Command): void {
     .action(() =>
       withFixture({ prepare: false }, async (resources) => {
         const { buildReencryption } = await import('../app/work/reencrypt.ts')
-        const { onEachDatabase } = await import('./each-database.ts')
+        const { onEachDatabase } = await import('./database/each-database.ts')
         const keyring = buildKeyring(resources.secrets.secretKey, systemRandom)
         await onEachDatabase(resources, async (db, cell) => {
           for (const [table, run] of Object.entries(buildReencryption(keyring, db)))
@@ -36,7 +36,7 @@ export function addSecretsCommands(program: Command): void {
 async function showStatus(resources: Pick<Resources, 'database' | 'secrets'>): Promise<void> {
   const { countSecrets } = await import('../operations/stored-secret/stored-secret.store.ts')
   const { describeRotation } = await import('../operations/stored-secret/rotation.ts')
-  const { onEachDatabase } = await import('./each-database.ts')
+  const { onEachDatabase } = await import('./database/each-database.ts')
   const { keyIds } = buildKeyring(resources.secrets.secretKey, systemRandom)
   const { listCells } = await import('../postgres/cell/cell.store.ts')
   const counts: SecretCount[] = []

@@ -1,7 +1,6 @@
 import { enumSchema, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../http/route/schema.ts'
 import { type Static, Type } from '../http/shape/schema-type.ts'
 
-/** The status of a contract. */
 const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'active', 'ended']))
 export type ContractStatus = Static<typeof ContractStatusSchema>
 

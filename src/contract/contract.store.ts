@@ -4,12 +4,11 @@ import type { PermissionScope } from '../http/shape/caller.ts'
 import { columnsOf, wireOf } from '../http/shape/wire-row.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../postgres/statement/record.ts'
-import { isNull, statement } from '../postgres/statement/statement.ts'
+import { isNull, rowStatement } from '../postgres/statement/statement.ts'
 import { ContractRow, type ContractStatus } from './contract.schema.ts'
 
 export type ContractId = Id<'contract'>
 
-/** A contract: every column that the API shows. */
 const contract = defineRecord('contract', columnsOf(ContractRow)).typed<{ status: ContractStatus }>()
 export type ContractRecord = RecordOf<typeof contract>
 export const toContractRow = wireOf(contract, ContractRow)
@@ -21,8 +20,8 @@ export function selectContracts(db: Database, own?: OwnAccount) {
 }
 
 const FIND = `select ${contract.members()} from contract where document_id = $id and ${isNull('deleted_at')}`
-const selectOne = statement<ContractRecord, { id: string }>(FIND)
-const selectOneOf = statement<ContractRecord, { id: string; accounts: readonly AccountId[] }>(
+const selectOne = rowStatement<ContractRecord, { id: string }>(FIND)
+const selectOneOf = rowStatement<ContractRecord, { id: string; accounts: readonly AccountId[] }>(
   `${FIND} and account = any($accounts)`,
 )
 
@@ -32,8 +31,7 @@ export async function findContract(
   id: string,
   scope: PermissionScope,
 ): Promise<ContractRecord | undefined> {
-  const [row] = scope === 'all' ? await selectOne(db, { id }) : await selectOneOf(db, { id, accounts: scope })
-  return row
+  return scope === 'all' ? selectOne(db, { id }) : selectOneOf(db, { id, accounts: scope })
 }
 
 interface NewContract {
@@ -45,19 +43,13 @@ interface NewContract {
   now: Date
 }
 
-const insert = statement<ContractRecord, NewContract>(`
+/** Inserts a contract; undefined when its account does not exist. The account is not deleted before the contract is there. */
+export const insertContract = rowStatement<ContractRecord, NewContract>(`
   insert into contract (document_id, account, name, status, created_by, updated_by, created_at, updated_at)
   select $id::uuid, a.document_id, $name::text, $status::text, $by::uuid, $by::uuid, $now::timestamptz, $now::timestamptz
   from account a where a.document_id = $account and a.deleted_at is null for share
   returning ${contract.members()}`)
 
-/** Inserts a contract; undefined when its account does not exist. The account is not deleted before the contract is there. */
-export async function insertContract(db: Database, row: NewContract): Promise<ContractRecord | undefined> {
-  const [inserted] = await insert(db, row)
-  return inserted
-}
-
-/** A contract as a request names it. */
 interface Target {
   id: string
   scope: PermissionScope
@@ -66,7 +58,6 @@ interface Target {
 const IN_SCOPE = `document_id = $id and ${isNull('deleted_at')}
     and ($accounts::uuid[] is null or account = any($accounts))`
 
-/** The placeholders of `IN_SCOPE`. */
 interface InScope {
   id: string
   /** Null for all. */
@@ -75,7 +66,7 @@ interface InScope {
 
 const toAccounts = (scope: PermissionScope) => (scope === 'all' ? null : scope)
 
-const update = statement<
+const update = rowStatement<
   ContractRecord,
   InScope & { name: string | null; status: ContractStatus | null; by: UserId; now: Date }
 >(`
@@ -91,11 +82,10 @@ export async function changeIfDifferent(
   change: { name?: string; status?: ContractStatus; by: UserId; now: Date },
 ): Promise<ContractRecord | undefined> {
   const { name = null, status = null, by, now } = change
-  const [row] = await update(db, { id, accounts: toAccounts(scope), name, status, by, now })
-  return row
+  return update(db, { id, accounts: toAccounts(scope), name, status, by, now })
 }
 
-const markDeleted = statement<ContractRecord, InScope & { by: UserId; now: Date }>(`
+const markDeleted = rowStatement<ContractRecord, InScope & { by: UserId; now: Date }>(`
   update contract set deleted_at = $now, updated_by = $by, updated_at = $now where ${IN_SCOPE} returning ${contract.members()}`)
 
 /** Soft-deletes the contract with this id; undefined when there is none within `scope`. */
@@ -104,6 +94,5 @@ export async function softDeleteContract(
   { id, scope }: Target,
   { by, now }: { by: UserId; now: Date },
 ): Promise<ContractRecord | undefined> {
-  const [row] = await markDeleted(db, { id, accounts: toAccounts(scope), by, now })
-  return row
+  return markDeleted(db, { id, accounts: toAccounts(scope), by, now })
 }

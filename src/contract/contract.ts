@@ -13,7 +13,6 @@ import {
   softDeleteContract,
 } from './contract.store.ts'
 
-/** Dependencies of the operations on contracts. */
 export interface ContractDeps {
   ids: IdMaker
 }

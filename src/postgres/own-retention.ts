@@ -10,7 +10,6 @@ export interface OwnRetention {
   account: AccountId
   /** From 1 to 3650. */
   days: number
-  /** Whether the account is deleted. It is then never kept longer than others. */
   isDeleted: boolean
 }
 

@@ -17,7 +17,6 @@ export interface SweepContext {
   walks: Map<string, LedgerWalk>
   /** Audit entries from before this have expired (`AUDIT_RETENTION_DAYS`). */
   auditBefore: Date
-  /** The worker of this process. */
   workerId: string
   keyring: Keyring
 }

@@ -67,11 +67,11 @@ test('a command that is killed behind each of its steps goes on when it is run a
   )
   for (const [where, statement] of STEPS) await killBehind(add, where, statement)
   expect(await readAudit()).toEqual([])
-  expect(await findCell(cells.homeDb.db, 'one')).toMatchObject({ state: 'joining' })
+  expect(await findCell(cells.homeDb.db, { name: 'one' })).toMatchObject({ state: 'joining' })
 
   expect(await run(...add)).toEqual([0, expect.stringContaining('The cell one is active.')])
   expect(await readAudit()).toEqual([{ action: 'cell.add' }])
-  expect(await findCell(cells.homeDb.db, 'one')).toMatchObject({ state: 'active' })
+  expect(await findCell(cells.homeDb.db, { name: 'one' })).toMatchObject({ state: 'active' })
   const cell = cells.open(url)
   expect(await readReferenceFacts(cell.db)).toMatchObject({ isSubscribed: true, copying: 0 })
   expect((await cell.pool.query('select document_id from account')).rows).toEqual([
@@ -105,7 +105,7 @@ test('a command that is killed goes back by the removal of the cell', async () =
   ] as const) {
     await killBehind(add, where, statement)
     expect(await run('remove', 'two')).toEqual([0, 'The cell two is removed.\n'])
-    expect(await findCell(cells.homeDb.db, 'two')).toBeUndefined()
+    expect(await findCell(cells.homeDb.db, { name: 'two' })).toBeUndefined()
     expect(await isKept('two')).toBe(false)
   }
   expect(await run(...add)).toEqual([0, expect.stringContaining('The cell two is active.')])
@@ -118,12 +118,12 @@ test('a removal that is killed goes on when it is run again, and home keeps noth
   expect((await run(...add))[0]).toBe(0)
   const remove = ['remove', 'three']
   await killBehind(remove, 'home', 'delete from cell where name')
-  expect(await findCell(cells.homeDb.db, 'three')).toMatchObject({ state: 'active' })
+  expect(await findCell(cells.homeDb.db, { name: 'three' })).toMatchObject({ state: 'active' })
   // Of the audit entry, in the same transaction; then of the first statement behind its commit.
   await killBehind(remove, 'home', 'insert into audit_log')
-  expect(await findCell(cells.homeDb.db, 'three')).toMatchObject({ state: 'active' })
+  expect(await findCell(cells.homeDb.db, { name: 'three' })).toMatchObject({ state: 'active' })
   await killBehind(remove, 'cell', 'select unsubscribe_reference(')
-  expect(await findCell(cells.homeDb.db, 'three')).toBeUndefined()
+  expect(await findCell(cells.homeDb.db, { name: 'three' })).toBeUndefined()
   expect(await isKept('three')).toBe(true)
   expect(await run(...remove)).toEqual([0, expect.stringContaining('The cell three is removed.')])
   expect(await isKept('three')).toBe(false)

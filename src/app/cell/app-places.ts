@@ -32,7 +32,6 @@ interface CellPlace {
 export function buildAppPlaces(deps: {
   cells: Cells
   watch: CellWatch
-  /** The pipeline of home. */
   home: Pipeline
   pipelineIn: BuiltPipeline['pipelineIn']
   /** The subscriptions to reads in home: of global webhooks, and of the accounts there. */

@@ -14,7 +14,6 @@ import type { CellWorkers } from './cell-workers.ts'
 /** Interval between two looks at the cells of home. */
 const LOOK_MS = 5_000
 
-/** A cell that this process serves. */
 interface Served {
   opened: OpenedCell
   workers: CellWorkers
@@ -38,7 +37,6 @@ export interface CellWatch {
   /** Looks once. Never throws. */
   look(): Promise<void>
   opened(): ReadonlyMap<string, CellDatabase>
-  /** The workers on a cell that is opened. */
   workersOf(name: string): CellWorkers | undefined
   /** The cells that this process cannot use. */
   missing(): readonly string[]

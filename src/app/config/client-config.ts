@@ -6,7 +6,6 @@ import { readSecretFiles } from './secret-files.ts'
 export interface ClientConfig {
   /** The service's base URL, without a trailing slash. */
   url: string
-  /** The bearer token, when one was given. */
   token: string | undefined
   /** The secret of a webhook, for `listen` and `verify`. */
   webhookSecret: string | undefined

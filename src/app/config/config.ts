@@ -1,19 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type EventLogSettings, readEventLogSettings } from '../../carriage/settings.ts'
-import type { TrustProxy } from '../../http/request/client-address.ts'
+import { readEventLogSettings } from '../../carriage/settings.ts'
 import type { AccountLimits } from '../../identity/account/limit/account-limit.store.ts'
 import type { EnabledProvider } from '../../identity/engine/embedded/provider/provider-declaration.ts'
-import type { HashCost } from '../../identity/password/hash-cost.ts'
-import type { AllowedRedirect } from '../../identity/sign-in/outcome/redirect-allow-list.ts'
-import type { AllowedTarget } from '../../outbound/guard/callback-url.ts'
-import type { RealtimeSettings } from '../../realtime/provider/provider-settings.ts'
 import { findContradictions, findUnknown } from './config-rules.ts'
-import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
-import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
-import { readHashCost, readSignUp, type SignUpConfig } from './password-settings.ts'
-import { type RealtimeConfig, readRealtimeConfig, readRealtimeSettings } from './realtime-settings.ts'
+import { ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
+import { listIdleSettings } from './idle-settings.ts'
+import { readHashCost, readSignUp } from './password-settings.ts'
+import { readRealtimeConfig, readRealtimeSettings } from './realtime-settings.ts'
 import { readSecretFiles } from './secret-files.ts'
 import { readSocialSettings } from './social-settings.ts'
 
@@ -34,86 +29,7 @@ export interface ServiceSecrets {
 }
 
 /** The configuration. Only this file reads the environment, once. */
-export interface Config extends RealtimeConfig, SignUpConfig, DatabaseBounds {
-  appEnv: AppEnv
-  host: string
-  port: number
-  /** Set only when BASE_URL is; else derived from the actual port. */
-  baseUrl: string | undefined
-  databaseUrl: string | undefined
-  /** A connection string to PostgreSQL itself. Default: `databaseUrl`. */
-  databaseListenUrl: string | undefined
-  dataDir: string
-  roles: readonly Role[]
-  adminEmail: string
-  adminPassword: string | undefined
-  crashPoint: Values['SIGNALBOX_CRASH_POINT']
-  /** Secrets given by the environment; those missing are generated in development by `loadServiceSecrets`. */
-  givenSecrets: Partial<ServiceSecrets>
-  /** Cost of a password hash. */
-  passwordHashCost: HashCost
-  /** The OIDC engine; with `supabase` its server and its public key. */
-  identityEngine: NonNullable<Values['IDENTITY_ENGINE']>
-  supabaseUrl: string | undefined
-  supabaseAnonKey: string | undefined
-  /** The `iss` of its tokens. */
-  supabaseIssuer: string | undefined
-  /** The mail server and the sender of mails. */
-  smtp: { url: string; from: string } | undefined
-  /** The social providers that `SOCIAL_*` enables. */
-  socialProviders: readonly EnabledProvider[]
-  /** Origins; development adds every loopback origin. */
-  ssoTargets: readonly string[]
-  /** Default: the base URL. */
-  ssoHandshakeIssuer: string | undefined
-  ssoAcceptSessionJwt: boolean
-  enableApiEventQueue: boolean
-  /** The log that every event is appended to. */
-  eventLog: EventLogSettings | undefined
-  webhookSinkSecret: string | undefined
-  webhookAllowedPrivateTargets: AllowedTarget[]
-  webhookLedgerRetentionDays: number
-  /** 0: entries are never deleted. */
-  auditRetentionDays: number
-  webhookConcurrency: number
-  webhookConcurrencyPerWebhook: number
-  /** The realtime provider, or its missing settings. */
-  realtime: RealtimeSettings
-  corsAllowedOrigins: readonly string[]
-  portalFrameAncestors: readonly string[]
-  provisioningConcurrency: number
-  alertWebhookUrl: string | undefined
-  alertWebhookSecret: string | undefined
-  provisioningConcurrencyPerTarget: number
-  rateLimitPerMinute: number
-  /** The limits of an account without its own. */
-  accountLimits: AccountLimits
-  rateLimitStrictPerMinute: number
-  trustProxy: TrustProxy
-  httpMaxConnections: number
-  metricsPort: number | undefined
-  metricsToken: string | undefined
-  otlpEndpoint: string | undefined
-  oauthRegistration: boolean
-  oauthRefreshRepeatSeconds: number
-  redirectAllowList: AllowedRedirect[]
-  sessionCookieDomain: string | undefined
-  brandName: string
-  /** The file of the logo. */
-  brandLogoPath: string | undefined
-  /** `#rrggbb`; undefined for the built-in colour. */
-  brandColor: string | undefined
-  /** The folder of the templates of mails. */
-  mailTemplateDir: string | undefined
-  mailLogoPath: string | undefined
-  logLevel: NonNullable<Values['LOG_LEVEL']>
-  /** Lines of successes of one kind in a second that are logged one by one; 0: all. */
-  logSuccessesPerSecond: number
-  /** Whether LOG_LEVEL was set: only without it the demonstration lowers the level. */
-  isLogLevelGiven: boolean
-  /** Given settings without effect in this environment, which the start reports. */
-  idleSettings: readonly IdleSetting[]
-}
+export type Config = ReturnType<typeof buildConfig> & { socialProviders: readonly EnabledProvider[] }
 
 /** Variables by name. */
 export type Environment = Record<string, string | undefined>
@@ -196,29 +112,31 @@ function readDatabaseBounds(values: Values) {
   }
 }
 
-type DatabaseBounds = ReturnType<typeof readDatabaseBounds>
-
-function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
+function buildConfig(values: Values, directory: string) {
   const realtime = readRealtimeSettings(values)
+  const givenSecrets: Partial<ServiceSecrets> = {
+    ...(values.SECRET_KEY && { secretKey: values.SECRET_KEY }),
+    ...(values.SESSION_JWT_SECRET && { sessionJwt: values.SESSION_JWT_SECRET }),
+    ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
+    ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
+  }
   return {
     appEnv: values.APP_ENV ?? 'development',
     host: values.HOST ?? '127.0.0.1',
     port: values.PORT ?? 3000,
+    /** Undefined: derived from the actual port. */
     baseUrl: values.BASE_URL,
     databaseUrl: values.DATABASE_URL,
+    /** Default: `databaseUrl`. */
     databaseListenUrl: values.DATABASE_LISTEN_URL,
     ...readDatabaseBounds(values),
     dataDir: resolve(directory, values.SIGNALBOX_DATA_DIR ?? '.signalbox'),
-    roles: values.SIGNALBOX_ROLES ?? ROLES,
+    roles: (values.SIGNALBOX_ROLES ?? ROLES) as readonly Role[],
     adminEmail: values.SIGNALBOX_ADMIN_EMAIL ?? 'admin@signalbox.localhost',
     adminPassword: values.SIGNALBOX_ADMIN_PASSWORD,
     crashPoint: values.SIGNALBOX_CRASH_POINT,
-    givenSecrets: {
-      ...(values.SECRET_KEY && { secretKey: values.SECRET_KEY }),
-      ...(values.SESSION_JWT_SECRET && { sessionJwt: values.SESSION_JWT_SECRET }),
-      ...(values.SSO_HANDSHAKE_SECRET && { ssoHandshake: values.SSO_HANDSHAKE_SECRET }),
-      ...(values.OAUTH_HOOK_SECRET && { oauthHook: values.OAUTH_HOOK_SECRET }),
-    },
+    /** Those missing are generated in development by `loadServiceSecrets`. */
+    givenSecrets,
     passwordHashCost: readHashCost(values),
     identityEngine: values.IDENTITY_ENGINE ?? 'embedded',
     supabaseUrl: values.SUPABASE_URL,
@@ -226,7 +144,9 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     supabaseIssuer: values.SUPABASE_ISSUER ?? values.SUPABASE_URL,
     oauthRegistration: values.OAUTH_REGISTRATION ?? false,
     oauthRefreshRepeatSeconds: values.OAUTH_REFRESH_REPEAT_SECONDS ?? 10,
+    /** Origins; development adds every loopback origin. */
     ssoTargets: values.SSO_TARGETS ?? [],
+    /** Default: the base URL. */
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
@@ -236,36 +156,48 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
     webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
+    /** 0: entries are never deleted. */
     auditRetentionDays: values.AUDIT_RETENTION_DAYS ?? 365,
     webhookConcurrency: values.WEBHOOK_CONCURRENCY ?? 256,
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
     realtime,
     ...readRealtimeConfig(values),
-    corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
-    portalFrameAncestors: values.PORTAL_FRAME_ANCESTORS ?? [],
+    ...readServing(values),
     alertWebhookUrl: values.ALERT_WEBHOOK_URL,
     alertWebhookSecret: values.ALERT_WEBHOOK_SECRET,
     provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
     provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
-    rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
+    /** Of an account without its own. */
     accountLimits: readAccountLimits(values),
+    sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
+    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
+    ...readBrand(values, directory),
+    logLevel: values.LOG_LEVEL ?? 'info',
+    /** Lines of one kind in a second that are logged one by one; 0: all. */
+    logSuccessesPerSecond: values.LOG_SUCCESSES_PER_SECOND ?? 20,
+    /** Only without it the demonstration lowers the level. */
+    isLogLevelGiven: values.LOG_LEVEL !== undefined,
+    /** Given settings without effect in this environment, which the start reports. */
+    idleSettings: listIdleSettings(values, realtime.kind),
+  }
+}
+
+/** What the service answers to whom, and what it reports. */
+function readServing(values: Values) {
+  return {
+    rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
     rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
     trustProxy: values.TRUST_PROXY ?? false,
     httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,
     metricsPort: values.METRICS_PORT,
     metricsToken: values.METRICS_TOKEN,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
-    sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
-    redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
-    ...readBrand(values, directory),
-    logLevel: values.LOG_LEVEL ?? 'info',
-    logSuccessesPerSecond: values.LOG_SUCCESSES_PER_SECOND ?? 20,
-    isLogLevelGiven: values.LOG_LEVEL !== undefined,
-    idleSettings: listIdleSettings(values, realtime.kind),
+    corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
+    portalFrameAncestors: values.PORTAL_FRAME_ANCESTORS ?? [],
   }
 }
 
-function readAccountLimits(values: Values): Config['accountLimits'] {
+function readAccountLimits(values: Values): AccountLimits {
   return {
     webhooks: values.ACCOUNT_WEBHOOKS_LIMIT ?? 100,
     subscriptions: values.ACCOUNT_SUBSCRIPTIONS_LIMIT ?? 2_000,
@@ -281,11 +213,11 @@ export function findSharedSecrets({ sessionJwt, ssoHandshake }: Partial<ServiceS
   return ['SSO_HANDSHAKE_SECRET must differ from SESSION_JWT_SECRET. Choose another one.']
 }
 
-/** Appearance of pages and mails. */
 function readBrand(values: Values, directory: string) {
   const locate = (path: string | undefined) => (path === undefined ? undefined : resolve(directory, path))
   return {
     brandName: values.BRAND_NAME ?? 'Signalbox',
+    /** `#rrggbb`; undefined for the built-in colour. */
     brandColor: values.BRAND_COLOR,
     brandLogoPath: locate(values.BRAND_LOGO),
     mailTemplateDir: locate(values.MAIL_TEMPLATE_DIR),

@@ -2,20 +2,10 @@ import { DEFAULT_HASH_COST, findSafeMemory, type HashCost } from '../../identity
 import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { AppEnv, Values } from './config-variables.ts'
 
-/** Settings of sign-up and sign-in by mail, which need no administrator. */
-export interface SignUpConfig {
-  /** Rule for sign-ups with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
-  signUp: SignUpRules
-  /** `SIGN_IN_BY_MAIL`. */
-  signInByMail: boolean
-}
-
-/** Settings of sign-up and of sign-in by mail. */
-export function readSignUp(values: Values): SignUpConfig {
-  return {
-    signUp: { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] },
-    signInByMail: values.SIGN_IN_BY_MAIL ?? false,
-  }
+/** Settings of sign-up and of sign-in by mail, which need no administrator. */
+export function readSignUp(values: Values) {
+  const signUp: SignUpRules = { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] }
+  return { signUp, signInByMail: values.SIGN_IN_BY_MAIL ?? false }
 }
 
 /** The cost of a password hash by the settings. */

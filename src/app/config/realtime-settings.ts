@@ -5,18 +5,6 @@ import type { Values } from './config-variables.ts'
 /** The limits of the embedded server that are settings. */
 export type RealtimeServerLimits = Partial<RealtimeLimits>
 
-/** The settings of realtime beside the provider. */
-export interface RealtimeConfig {
-  /** The limits of the embedded realtime server. */
-  realtimeLimits: RealtimeServerLimits
-  /** Origins whose pages may connect to it; undefined: all. */
-  realtimeOrigins: readonly string[] | undefined
-  /** The subject of the bus between its processes; undefined: PostgreSQL carries everything. */
-  realtimeBusSubject: string | undefined
-  /** Whether operators may publish test events on channels. */
-  realtimeTestEvents: boolean
-}
-
 /** Messages that may come at once, for each that may come in a second. */
 const BURST = 6
 
@@ -35,11 +23,14 @@ export function readRealtimeSettings(values: Values): RealtimeSettings {
 }
 
 /** Reads the settings beside the provider. Pure. */
-export function readRealtimeConfig(values: Values): RealtimeConfig {
+export function readRealtimeConfig(values: Values) {
   return {
     realtimeLimits: readRealtimeLimits(values),
+    /** Origins whose pages may connect to the embedded server; undefined: all. */
     realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
+    /** The subject of the bus between its processes; undefined: PostgreSQL carries everything. */
     realtimeBusSubject: values.REALTIME_BUS_SUBJECT,
+    /** Whether operators may publish test events on channels. */
     realtimeTestEvents: values.INTEGRATION_REALTIME_TEST_EVENTS ?? values.APP_ENV !== 'production',
   }
 }

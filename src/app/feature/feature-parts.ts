@@ -58,7 +58,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
   return {
     ...parts,
     ...identity,
-    random,
+    ...{ random, baseUrl, serviceName: brand.name },
     pulls: workers.pulls,
     accountDefaults: config.accountLimits,
     lookup: options.lookup,

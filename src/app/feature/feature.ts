@@ -22,7 +22,6 @@ import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
 import type { EngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
 import type { TokenIssuer } from '../../oauth/exchange/token-issuer.ts'
 import type { HookKeys } from '../../oauth/hook/hook-signature.ts'
-import { findApiResource } from '../../oauth/provider/provider-source.ts'
 import type { HealthDeps } from '../../operations/health/health.ts'
 import type { ServiceFacts } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
@@ -34,69 +33,50 @@ import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
 import type { TestEventDeps } from '../../realtime/test-event.routes.ts'
 import type { PullDeps } from '../../webhook/pull/pull.ts'
 
-/** Dependencies of decisions about what apps may do. */
-export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
-  ids,
-  random,
-  apiResource: () => findApiResource(pages.baseUrl()),
-})
-
 /** The parts that features are built from, created once by the app. */
 export interface FeatureParts {
   ids: IdMaker
+  baseUrl: () => string
+  /** BRAND_NAME, for mails and authenticator apps. */
+  serviceName: string
   random: Random
   keyring: Keyring
-  /** Hashes passwords at the configured cost. */
   passwords: PasswordHashing
   catalogue: readonly CatalogueEntry[]
-  /** The limits of accounts, and those of an account without its own. */
   accountLimits: AccountLimiter
   accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
-  /** Finds the TXT records that prove domains. */
   resolveTxt: ResolveTxt
   /** For URLs given by users and clients. */
   fetch: GuardedFetch
   workerId: string
-  /** Pulls of webhooks, and their waits. */
   pulls: PullDeps
   enableApiEventQueue: boolean
   /** Where memberships are, for requests in a cell; undefined for those in home. */
   homeDb?: Database
   /** Records publications, those of concurrent requests in one statement. */
   publications: PublicationBatch
-  /** Dependencies of signing and verifying session JWTs. */
   keys: SessionKeys
-  /** The settings of handshakes. */
   handshakes: HandshakeRules
-  /** Whether mails can be sent. */
   canSendMail: boolean
-  /** Rule for sign-ups with a password. */
   signUp: SignUpRules
-  /** Whether users may sign in by mail. */
   signInByMail: boolean
-  /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   /** Permissions with an effect when limited to some accounts. */
   listAccountPermissions: () => readonly string[]
   health: HealthDeps
-  /** The build, the settings and the schema of this process. */
   readServiceFacts: () => Promise<ServiceFacts>
   realtime: RealtimeDeps & TestEventDeps
   /** Counts a sign-in by a connection that ended. */
   countConnectionSignIn: ConnectionCounter['countConnectionSignIn']
-  /** The OIDC engine. */
   engine: Engine
-  /** The engines of the connections of accounts. */
   connections: ConnectionEngines
-  /** Decides on consent of apps at a managed engine. */
   engineConsent?: EngineConsent
   /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */
   checkEngine?: () => Promise<void>
   /** `OAUTH_HOOK_SECRET`. */
   hookKeys: HookKeys
-  /** The issuers whose access tokens are exchanged. */
   tokenIssuers: readonly TokenIssuer[]
   /** Bind authorizations and sign-ins with a provider to the browsers in which they begin. */
   flowCookies: FlowCookies
@@ -111,22 +91,35 @@ export interface Feature {
   mount(server: FastifyInstance, pipeline: Pipeline, parts: FeatureParts): void
 }
 
-/** Declares a feature: `build` picks its dependencies, `perform` is its own path from a request to the answer. */
+/** The members of `Deps` that no part has under their name. */
+type Lacking<Deps> = {
+  [Name in keyof Deps as FeatureParts extends Pick<Deps, Name> ? never : Name]: Deps[Name]
+}
+
+type Perform<Deps> = MountedFeature<Deps>['perform']
+type Build<Deps> = (parts: FeatureParts) => Lacking<Deps> & Partial<Deps>
+
+/**
+ * Declares a feature. Its dependencies are the parts of their names, and what `build` adds; `perform` is its own path from a
+ * checked request to the answer.
+ */
 export function feature<Deps>(
   routes: Routes<Deps>,
-  build: (parts: FeatureParts) => Deps,
-  perform?: MountedFeature<Deps>['perform'],
+  ...[build, perform]: keyof Lacking<Deps> extends never
+    ? [build?: Build<Deps>, perform?: Perform<Deps>]
+    : [build: Build<Deps>, perform?: Perform<Deps>]
 ): Feature {
+  const complete = (parts: FeatureParts) => ({ ...parts, ...build?.(parts) }) as Deps
   return {
     routes,
     mount: (server, pipeline, parts) => {
       const built = new WeakMap<object, Deps>()
       const depsIn = (own: object) => {
-        const deps = built.get(own) ?? build({ ...parts, ...own })
+        const deps = built.get(own) ?? complete({ ...parts, ...own })
         built.set(own, deps)
         return deps
       }
-      mountRoutes(server, pipeline, { routes, deps: build(parts), depsIn, ...(perform && { perform }) })
+      mountRoutes(server, pipeline, { routes, deps: complete(parts), depsIn, ...(perform && { perform }) })
     },
   }
 }

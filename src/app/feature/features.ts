@@ -2,7 +2,6 @@ import { contractRoutes } from '../../contract/contract.routes.ts'
 import { catalogueRoutes } from '../../event/catalogue/catalogue.routes.ts'
 import { eventRoutes } from '../../event/event.routes.ts'
 import { publishRoutes } from '../../event/publish/publish.routes.ts'
-import type { PublishDeps } from '../../event/publish/publish.ts'
 import { performPublication } from '../../event/publish/publish-path.ts'
 import type { AuditRecord } from '../../event/recording/audit.store.ts'
 import { apiKeyRoutes } from '../../identity/access/api-key.routes.ts'
@@ -86,169 +85,112 @@ import { webhookRoutes } from '../../webhook/registry/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../../webhook/registry/webhook.ts'
 import { replayJobRoutes } from '../../webhook/replay/replay-job.routes.ts'
 import { subscriptionRoutes } from '../../webhook/subscription/subscription.routes.ts'
-import { consentDeps, type Feature, type FeatureParts, feature } from './feature.ts'
+import { type Feature, type FeatureParts, feature } from './feature.ts'
+import { decisionDeps } from './pages.ts'
 
-const nothing = () => ({})
-type SessionParts = Pick<FeatureParts, 'ids' | 'random' | 'keys' | 'keyring'>
+type Added<Deps, Name extends keyof Deps> = (parts: FeatureParts) => Pick<Deps, Name>
 
-const sessionDeps = ({ ids, random, keys, keyring }: SessionParts) => ({ ids, random, keys, keyring })
-const factorDeps = (parts: FeatureParts) => ({ ...sessionDeps(parts), serviceName: parts.pages.brand.name })
-const linkDeps = ({ ids, random, keyring, passwords, canSendMail, keys, pages }: FeatureParts) => ({
-  ids,
-  random,
-  keyring,
-  passwords,
-  canSendMail,
-  baseUrl: keys.issuer,
-  serviceName: pages.brand.name,
-})
-const roleDeps = ({ ids, listPermissions, listAccountPermissions }: FeatureParts) => ({
-  ids,
-  listPermissions,
-  listAccountPermissions,
-})
-/** Dependencies of webhooks and targets: their URLs are checked, their secrets encrypted. */
-const receiverDeps = ({ ids, random, keyring, callbackRules, lookup }: FeatureParts) => ({
-  ids,
-  random,
-  keyring,
-  callbackRules,
-  lookup,
-})
-const webhookDeps = (parts: FeatureParts): WebhookDeps => ({
-  ...receiverDeps(parts),
-  accountLimits: parts.accountLimits,
+const webhookDeps: Added<WebhookDeps, 'checkAccountExists' | 'deleteLedger' | 'cancelWaitingDispatches'> = ({
+  workerId,
+}) => ({
   checkAccountExists,
-  homeDb: parts.homeDb,
   deleteLedger,
-  cancelWaitingDispatches: (db, webhook, now) =>
-    cancelWaitingDispatches(db, { webhook, workerId: parts.workerId, now }),
+  cancelWaitingDispatches: (db, webhook, now) => cancelWaitingDispatches(db, { webhook, workerId, now }),
 })
-const publishDeps = ({ ids, enableApiEventQueue, publications, accountLimits }: FeatureParts): PublishDeps => ({
-  ids,
-  accountLimits,
-  enableApiEventQueue,
-  recordPublications: (input) => publications.record({ ...input, auditEntries: input.auditEntries as AuditRecord[] }),
-})
-/** Dependencies of features that record events or enqueue deliveries. */
-const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })
 
-const socialLoginDeps = ({
+const socialLoginDeps: Added<SocialLoginDeps, 'brand' | 'redirectRules' | 'keepInBrowser' | 'openTarget'> = ({
   pages,
   handshakes,
-  engine,
-  connections,
-  flowCookies,
-  ...parts
-}: FeatureParts): SocialLoginDeps => ({
-  ...sessionDeps(parts),
-  engine,
-  connections,
-  flowCookies,
-  enableApiEventQueue: parts.enableApiEventQueue,
-  countConnectionSignIn: parts.countConnectionSignIn,
+  random,
+}) => ({
   brand: pages.brand,
-  baseUrl: pages.baseUrl,
   redirectRules: pages.redirectRules,
-  keepInBrowser: (tokens, signIn) => signInBrowser({ ...pages, random: parts.random }, tokens, signIn),
-  openTarget: buildOpenTarget({ rules: handshakes, random: parts.random }),
+  keepInBrowser: (tokens, signIn) => signInBrowser({ ...pages, random }, tokens, signIn),
+  openTarget: buildOpenTarget({ rules: handshakes, random }),
 })
 
 /** All features with routes: catalogue, permissions, document and audit follow. The sink is of some environments. */
 export const FEATURES: readonly Feature[] = [
-  feature(loginRoutes, (parts) => ({ ...sessionDeps(parts), passwords: parts.passwords })),
-  feature(mailLoginRoutes, (parts) => ({ ...linkDeps(parts), ...factorDeps(parts), signInByMail: parts.signInByMail })),
-  feature(factorLoginRoutes, factorDeps),
-  feature(secondFactorRoutes, factorDeps),
-  feature(stepUpRoutes, factorDeps),
-  feature(passkeyRoutes, factorDeps),
-  feature(passkeyLoginRoutes, factorDeps),
-  feature(factorRemovalRoutes, nothing),
+  feature(loginRoutes),
+  feature(mailLoginRoutes),
+  feature(factorLoginRoutes),
+  feature(secondFactorRoutes),
+  feature(stepUpRoutes),
+  feature(passkeyRoutes),
+  feature(passkeyLoginRoutes),
+  feature(factorRemovalRoutes),
   feature(socialLoginRoutes, socialLoginDeps),
   feature(samlRoutes, socialLoginDeps),
   feature(identityRoutes, socialLoginDeps),
-  feature(userIdentityRoutes, ({ engine }) => ({ engine })),
-  feature(providerOverviewRoutes, ({ engine, pages }) => ({
-    engine,
-    baseUrl: pages.baseUrl,
-    redirectRules: pages.redirectRules,
-  })),
-  feature(sessionRoutes, sessionDeps),
-  feature(sessionListRoutes, nothing),
-  feature(ssoRoutes, (parts) => ({ ...sessionDeps(parts), rules: parts.handshakes })),
-  feature(targetOverviewRoutes, (parts) => ({ rules: parts.handshakes })),
-  feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
-  feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
-  feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
-  feature(clientUsageRoutes, nothing),
-  feature(secretListRoutes, () => ({})),
-  feature(decisionLogRoutes, nothing),
-  feature(decisionRoutes, (parts) => ({
-    ...consentDeps(parts),
-    keyring: parts.keyring,
-    engineConsent: parts.engineConsent,
-  })),
+  feature(userIdentityRoutes),
+  feature(providerOverviewRoutes, ({ pages }) => ({ redirectRules: pages.redirectRules })),
+  feature(sessionRoutes),
+  feature(sessionListRoutes),
+  feature(ssoRoutes, ({ handshakes: rules }) => ({ rules })),
+  feature(targetOverviewRoutes, ({ handshakes: rules }) => ({ rules })),
+  feature(tokenHookRoutes),
+  feature(exchangeRoutes),
+  feature(clientRoutes),
+  feature(clientUsageRoutes),
+  feature(secretListRoutes),
+  feature(decisionLogRoutes),
+  feature(decisionRoutes, decisionDeps),
   feature(grantRoutes, ({ engineConsent }) => ({ isManaged: engineConsent !== undefined })),
-  feature(passwordRoutes, ({ passwords }) => ({ passwords })),
-  feature(linkRoutes, linkDeps),
-  feature(ownUserRoutes, linkDeps),
-  feature(pictureRoutes, ({ random, keys }) => ({ random, baseUrl: keys.issuer })),
-  feature(signUpRoutes, (parts) => ({
-    ...linkDeps(parts),
-    keys: parts.keys,
-    signUp: parts.signUp,
-    enableApiEventQueue: parts.enableApiEventQueue,
-  })),
-  feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
-  feature(effectiveAccessRoutes, ({ listPermissions, listAccountPermissions }) => ({
-    listPermissions,
-    listAccountPermissions,
-  })),
-  feature(signInLogRoutes, nothing),
-  feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
-  feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
-  feature(accountMemberRoutes, ({ ids, signInByMail }) => ({ ids, deactivateWebhooksOf, signInByMail })),
-  feature(accountRoleRoutes, nothing),
-  feature(invitationRoutes, (parts) => ({ ...linkDeps(parts), signInByMail: parts.signInByMail })),
-  feature(connectionRoutes, ({ ids, keyring, callbackRules }) => ({ ids, keyring, callbackRules })),
-  feature(connectionActivityRoutes, nothing),
-  feature(connectionMetadataRoutes, ({ fetch }) => ({ fetch })),
-  feature(addressRouteRoutes, nothing),
-  feature(connectionDomainRoutes, ({ ids, random, resolveTxt }) => ({ ids, random, resolveTxt })),
-  feature(portalSessionRoutes, ({ ids, random, keys }) => ({ ids, random, baseUrl: keys.issuer })),
-  feature(roleRoutes, roleDeps),
-  feature(roleHolderRoutes, nothing),
-  feature(apiKeyRoutes, (parts) => ({ ...roleDeps(parts), random: parts.random })),
-  feature(auditRoutes, nothing),
-  feature(contractRoutes, ({ ids }) => ({ ids })),
-  feature(exportRoutes, nothing),
+  feature(passwordRoutes),
+  feature(linkRoutes),
+  feature(ownUserRoutes),
+  feature(pictureRoutes),
+  feature(signUpRoutes),
+  feature(userRoutes),
+  feature(effectiveAccessRoutes),
+  feature(signInLogRoutes),
+  feature(accountRoutes, () => ({ deactivateWebhooksOf })),
+  feature(accountLimitRoutes),
+  feature(accountMemberRoutes, () => ({ deactivateWebhooksOf })),
+  feature(accountRoleRoutes),
+  feature(invitationRoutes),
+  feature(connectionRoutes),
+  feature(connectionActivityRoutes),
+  feature(connectionMetadataRoutes),
+  feature(addressRouteRoutes),
+  feature(connectionDomainRoutes),
+  feature(portalSessionRoutes),
+  feature(roleRoutes),
+  feature(roleHolderRoutes),
+  feature(apiKeyRoutes),
+  feature(auditRoutes),
+  feature(contractRoutes),
+  feature(exportRoutes),
   feature(webhookRoutes, webhookDeps),
-  feature(signingKeyRoutes, ({ random, keyring }) => ({ random, keyring })),
+  feature(signingKeyRoutes),
   feature(subscriptionRoutes, webhookDeps),
-  feature(mailSettingRoutes, nothing),
-  feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
-  feature(publishRoutes, publishDeps, performPublication),
-  feature(eventRoutes, nothing),
-  feature(routingExplanationRoutes, nothing),
-  feature(routingForecastRoutes, nothing),
-  feature(dispatchRoutes, (parts) => ({
-    ...queueDeps(parts),
-    workerId: parts.workerId,
-    accountLimits: parts.accountLimits,
-  })),
+  feature(mailSettingRoutes),
+  feature(catalogueRoutes),
+  feature(
+    publishRoutes,
+    ({ publications }) => ({
+      recordPublications: (input) =>
+        publications.record({ ...input, auditEntries: input.auditEntries as AuditRecord[] }),
+    }),
+    performPublication,
+  ),
+  feature(eventRoutes),
+  feature(routingExplanationRoutes),
+  feature(routingForecastRoutes),
+  feature(dispatchRoutes),
   feature(pullRoutes, ({ pulls }) => pulls),
-  feature(replayJobRoutes, (parts) => ({ ...queueDeps(parts), accountLimits: parts.accountLimits })),
-  feature(targetRoutes, receiverDeps),
-  feature(streamRoutes, nothing),
-  feature(deliveryRoutes, queueDeps),
-  feature(jobRoutes, queueDeps),
-  feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
-  feature(queueDepthRoutes, nothing),
-  feature(activityRoutes, () => ({})),
-  feature(accountActivityRoutes, nothing),
-  feature(breakdownRoutes, () => ({})),
-  feature(activitySumRoutes, nothing),
-  feature(connectionSeriesRoutes, nothing),
+  feature(replayJobRoutes),
+  feature(targetRoutes),
+  feature(streamRoutes),
+  feature(deliveryRoutes),
+  feature(jobRoutes),
+  feature(dashboardRoutes),
+  feature(queueDepthRoutes),
+  feature(activityRoutes),
+  feature(accountActivityRoutes),
+  feature(breakdownRoutes),
+  feature(activitySumRoutes),
+  feature(connectionSeriesRoutes),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(channelMemberRoutes, ({ realtime }) => realtime),
   feature(realtimePageRoutes, ({ realtime }) => realtime),

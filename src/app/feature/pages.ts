@@ -39,10 +39,11 @@ import { buildFindApp } from '../../oauth/consent/sign-in-app.ts'
 import { engineInteractionRoutes } from '../../oauth/decision/engine-interaction.routes.ts'
 import { interactionRoutes } from '../../oauth/decision/interaction.routes.ts'
 import { appRoutes } from '../../oauth/grant/app.routes.ts'
+import { findApiResource } from '../../oauth/provider/provider-source.ts'
 import { SUBMIT_SCRIPT } from '../../oauth/provider/submit-page.ts'
 import { unsubscribeRoutes } from '../../webhook/mail/unsubscribe.routes.ts'
 import type { Config } from '../config/config.ts'
-import { consentDeps, type Feature, type FeatureParts, feature, type PageSettings } from './feature.ts'
+import { type Feature, type FeatureParts, feature, type PageSettings } from './feature.ts'
 import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
 
 /** Builds the settings of the pages from the configuration. */
@@ -92,32 +93,18 @@ export function buildKnownBrowserFinder(
   }
 }
 
-const pageDeps = ({
-  ids,
-  random,
-  keys,
-  keyring,
-  passwords,
-  canSendMail,
-  signUp,
-  signInByMail,
-  handshakes,
-  flowCookies,
-  pages,
-}: FeatureParts) => ({
-  ids,
-  random,
-  keys,
-  keyring,
-  passwords,
-  canSendMail,
+/** Dependencies of decisions about what apps may do. */
+export const decisionDeps = ({ baseUrl, engineConsent }: FeatureParts) => ({
+  apiResource: () => findApiResource(baseUrl()),
+  engineConsent,
+})
+
+const pageDeps = ({ random, canSendMail, signUp, signInByMail, handshakes, flowCookies, pages }: FeatureParts) => ({
   canSignUp: canSendMail && signUp.mode !== 'closed',
   canSignInByMail: canSendMail && signInByMail,
-  serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
   findApp: buildFindApp(flowCookies),
-  flowCookies,
   ...pages,
 })
 
@@ -130,30 +117,20 @@ export const PAGES: readonly Feature[] = [
   feature(stepUpPageRoutes, pageDeps),
   feature(securityRoutes, pageDeps),
   feature(passkeyPageRoutes, pageDeps),
-  feature(connectionRoutes, ({ engine, connections, ...parts }) => ({
-    ...pageDeps({ engine, connections, ...parts }),
-    ...{ engine, connections },
-  })),
-  feature(sessionProofRoutes, ({ engine, connections, ...parts }) => ({
-    ...pageDeps({ engine, connections, ...parts }),
-    ...{ engine, connections },
-  })),
+  feature(connectionRoutes, pageDeps),
+  feature(sessionProofRoutes, pageDeps),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(profilePageRoutes, pageDeps),
   feature(emailChangePageRoutes, pageDeps),
-  feature(invitationPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
+  feature(invitationPageRoutes, pageDeps),
   feature(organizationPageRoutes, pageDeps),
-  feature(mailLoginPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
-  feature(signUpPageRoutes, (parts) => ({
-    ...pageDeps(parts),
-    signUp: parts.signUp,
-    enableApiEventQueue: parts.enableApiEventQueue,
-  })),
+  feature(mailLoginPageRoutes, pageDeps),
+  feature(signUpPageRoutes, pageDeps),
   feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
-  feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
+  feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...decisionDeps(parts) })),
   feature(unsubscribeRoutes, pageDeps),
   feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
 ]
@@ -165,9 +142,9 @@ export function listPages({ appEnv }: Pick<Config, 'appEnv'>): readonly Feature[
 
 /** The pages of the development provider. */
 export const DEV_PAGES = feature(devProviderRoutes, (parts: FeatureParts) => {
-  const { devProvider, enableApiEventQueue } = parts
+  const { devProvider } = parts
   if (!devProvider) throw new Error('the development provider exists in development')
-  return { ...pageDeps(parts), enableApiEventQueue, devProvider }
+  return { ...pageDeps(parts), devProvider }
 })
 
 /** The constant files of all pages. A feature with a script of its own adds it here. */

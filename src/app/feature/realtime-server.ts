@@ -34,23 +34,18 @@ export interface MountedRealtime {
   server(): RealtimeServer | undefined
   /** Starts the server, and waits until it has joined the other processes and accepts connections; 5 s at most. */
   start(): Promise<void>
-  /** Closes the connections. */
   stop(): Promise<void>
 }
 
-/** Dependencies of the mount. */
 export interface RealtimeMount {
   options: AppOptions
   upgrades: UpgradeRouter
   limiter: RateLimiter
   ids: IdMaker
   app: RealtimeApp
-  /** The bus to the other processes. */
   openBus: OpenBus | undefined
   metrics: Pick<RealtimeMetrics, 'watchBus'>
-  /** Receives a grant of this or another process. */
   onGrant: (userId: UserId, token?: string) => void
-  /** Receives events of channels. */
   onChannelEvent: (event: ChannelEvent) => void
 }
 

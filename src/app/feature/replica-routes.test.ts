@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isChange, type RouteDeclaration } from '../../http/route/route.ts'
-import { checkRouteMembers } from '../../http/route/route-members.ts'
+import { defineRoute, isChange, type RouteDeclaration } from '../../http/route/route.ts'
+import { Type } from '../../http/shape/schema-type.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 
 const readers = ROUTE_TREE.filter((route: RouteDeclaration) => route.readsReplica)
@@ -22,13 +22,19 @@ describe('the routes that may read a replica', () => {
   })
 })
 
+const READER: RouteDeclaration = {
+  ...{ method: 'GET', path: '/api/v3/test/test', resource: 'test', action: 'find-one', accountScope: 'none' },
+  ...{ summary: 'A test', data: Type.Object({}), readsReplica: true },
+}
+const OUTCOME = { data: {}, message: 'Read.' }
+
 test.each<[string, Partial<RouteDeclaration>]>([
   ['a change', { method: 'POST' }],
   ['a read that writes', { writes: true }],
   ['a public read', { access: 'public' }],
   ['a read of own rows', { access: 'caller' }],
 ])('%s cannot declare it: the service does not start', (_what, members) => {
-  const route = { method: 'GET', path: '/api/v3/test/test', readsReplica: true, ...members } as const
-  expect(() => checkRouteMembers(route, {})).toThrow(/may not read a replica/)
-  expect(() => checkRouteMembers({ ...route, method: 'GET', writes: false, access: 'permission' }, {})).not.toThrow()
+  const define = (others: Partial<RouteDeclaration>) => () => defineRoute({ ...READER, ...others }, async () => OUTCOME)
+  expect(define(members)).toThrow(/may not read a replica/)
+  expect(define({})).not.toThrow()
 })

@@ -18,19 +18,16 @@ import { EnvelopeBody } from '../../webhook/envelope/envelope.schema.ts'
 /** Cache lifetime of the database check, in milliseconds: a process checks at most once in this time. */
 const READINESS_LIFETIME_MS = 1_000
 
-/** Dependencies of the routes outside the v3 tree. */
 export interface ServiceRouteDeps {
   db: Database
   clock: Pick<Clock, 'now'>
   metrics: Metrics
   catalogue: readonly CatalogueEntry[]
-  /** Whether the start of this process has finished. */
   hasStarted: () => boolean
   /** The clock, where it follows the database's. */
   time?: DatabaseClock | undefined
   /** The use of the read replica; undefined without one. */
   replica?: (() => ReplicaState) | undefined
-  /** Whether this process was asked to stop. */
   isStopping: () => boolean
   /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess

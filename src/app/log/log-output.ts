@@ -32,7 +32,6 @@ export interface LogOutput {
   flushNow(): void
 }
 
-/** Dependencies of an output. */
 export interface LogOutputOptions {
   /** Default: standard error. */
   descriptor?: number
@@ -43,7 +42,6 @@ export interface LogOutputOptions {
   rest?: Clock['sleep']
 }
 
-/** Writer of a descriptor. */
 interface Target {
   descriptor: number
   /** Whether a write returns at once without space: files, and pipes with a separate opening. */

@@ -6,7 +6,6 @@ const SUMMED = new Set(['request', 'attempt', 'provisioning attempt', 'realtime 
 /** The number of pino's level `info`. */
 const INFO = 30
 
-/** Sum of one kind of line. */
 interface Sum {
   lines: number
   durationMs: number

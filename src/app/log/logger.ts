@@ -64,11 +64,9 @@ export interface Log {
   logger: Logger
   /** Lines that are not in the log: dropped because the buffer was full, or summed in a line that counts them. */
   counts(): { dropped: number; summed: number }
-  /** Waits until all lines are out, within a limit. */
   drain(): Promise<void>
 }
 
-/** Options of a log. */
 export interface LogOptions {
   level: Config['logLevel']
   isTerminal: boolean

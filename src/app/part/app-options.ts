@@ -36,7 +36,6 @@ export interface AppOptions {
   time?: DatabaseClock
   random: Random
   lookup: Lookup
-  /** Finds the TXT records that prove domains. */
   resolveTxt: ResolveTxt
   logger: Logger
   /** Lines that the log lost, and lines that it summed up. Default: none. */

@@ -20,10 +20,8 @@ export interface Caches {
   invalidate: (change: Invalidation) => void
 }
 
-/** Maximum number of cached accounts. */
 const ACCOUNTS_LIMIT = 20_000
 
-/** Maximum number of cached OAuth clients. */
 const CLIENTS_LIMIT = 5_000
 
 /** Builds the caches. `isLive`: whether the connection that reports changes is live. */

@@ -26,7 +26,6 @@ export interface EmbeddedRealtime {
   access: { ends: SubscriptionEnds; grants: GrantedAccess } | undefined
 }
 
-/** Dependencies of realtime publishing. */
 export interface RealtimeOptions {
   config: Config
   db: Database
@@ -34,7 +33,6 @@ export interface RealtimeOptions {
   logger: Logger
   workerId: string
   metrics: RealtimeMetrics
-  /** The pool of requests. */
   requestDb: Database
   /** The embedded server; undefined where the settings ask for none. */
   embedded: EmbeddedRealtime | undefined
@@ -50,7 +48,6 @@ export interface RealtimeOptions {
 export interface RealtimeParts {
   /** The application that clients connect to; undefined in log-only mode. */
   findApp: () => ProviderApp | undefined
-  /** The names of the settings that are missing. */
   missing: readonly string[]
   client: ProviderClient | undefined
   policy: ReturnType<typeof buildRealtimePolicy> | undefined

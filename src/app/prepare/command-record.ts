@@ -7,9 +7,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 
 /** Actor of a change without a caller. */
 export interface CommandActor {
-  /** `command line`, or `first start`. */
   kind: 'command line' | 'first start'
-  /** The name of the operating system user. */
   systemUser: string
 }
 
@@ -18,7 +16,6 @@ export interface CommandChange {
   /** The event type, a row of the catalogue: `<resource>.<action>`. */
   resource: string
   action: string
-  /** The changed row. */
   target: string | null
   /** Path of the resource. */
   url: string | null

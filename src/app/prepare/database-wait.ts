@@ -10,7 +10,6 @@ const RETRY_MS = 500
 /** Interval between log lines during the wait. */
 const LINE_EVERY_MS = 5_000
 
-/** Dependencies of the wait of a start. */
 export interface DatabaseWait {
   /** `DATABASE_WAIT_SECONDS`, in milliseconds: 0 tries once. */
   limitMs: number

@@ -22,7 +22,6 @@ async function openEventLog(db: Database): Promise<void> {
 
 /** Result of the preparation of a database. */
 export interface Prepared {
-  /** The migrations that ran. */
   migrations: string[]
   /** Additive migrations of a newer release that ran before. */
   ahead: string[]

@@ -18,6 +18,9 @@ const BACKLOG_SECONDS = { begins: 300, ends: 60 }
 /** Minimum duration of a state incident, so that processes that briefly disagree do not alternate. */
 const SHORTEST_MS = 300_000
 
+const HEALTH = '/api/v3/health'
+const COMPONENT = `${HEALTH}/component`
+
 /** State of one subject. `isOn` undefined: no change. */
 type State = NewIncident & { isOn: boolean | undefined }
 
@@ -26,9 +29,7 @@ export function listIncidentChecks(deps: {
   keyIds: readonly string[]
   logger: Logger
   readRealtimeHealth: () => Promise<RealtimeHealth>
-  /** Whether events are appended to a log. */
   hasEventLog: boolean
-  /** What is known of the cells; undefined without any. */
   readCellFacts: ReadCellFacts
 }): readonly IncidentCheck[] {
   return [
@@ -37,77 +38,44 @@ export function listIncidentChecks(deps: {
       describeBacklog('webhook-out', await readOldest(db, now, deps.readCellFacts)),
       describeBacklog('provisioning', (await readProvisioningFacts(db, now)).oldest_pending_s),
     ]),
-    checkState('secret-unreadable', async (db) => {
+    checkOne('secret-unreadable', { subject: 'SECRET_KEY', url: `${COMPONENT}/stored-secrets` }, async (db) => {
       const { figures } = listFigures(await deps.readCellFacts())
       const { unreadable, missing_keys: missing } = addSecretFacts(
         await readSecretFacts(db, deps.keyIds),
         figures.map(({ secrets }) => secrets),
       )
-      return [
-        {
-          incident: 'secret-unreadable',
-          subject: 'SECRET_KEY',
-          summary: `${unreadable} stored secrets need a key that SECRET_KEY does not list: ${missing.join(', ')}.`,
-          url: '/api/v3/health/component/stored-secrets',
-          isOn: unreadable > 0,
-        },
-      ]
+      const summary = `${unreadable} stored secrets need a key that SECRET_KEY does not list: ${missing.join(', ')}.`
+      return { summary, isOn: unreadable > 0 }
     }),
-    checkState('clock-skew', async (db, now) => {
+    checkOne('clock-skew', { subject: 'clock', url: `${COMPONENT}/clock` }, async (db, now) => {
       const { skewed_processes: skewed, largest_skew_s: seconds } = await readClockFacts(db, now)
-      return [
-        {
-          incident: 'clock-skew',
-          subject: 'clock',
-          summary: `${skewed} processes have another time than the database; the furthest is ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead'}.`,
-          url: '/api/v3/health/component/clock',
-          isOn: skewed > 0,
-        },
-      ]
+      const furthest = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead'}`
+      const summary = `${skewed} processes have another time than the database; the furthest is ${furthest}.`
+      return { summary, isOn: skewed > 0 }
     }),
     checkState('certificate-ending', buildCertificateCheck(deps.logger)),
     ...(deps.hasEventLog ? [...EVENT_LOG_CHECKS, checkCells(deps.readCellFacts)] : []),
-    checkState('realtime-down', async () => {
+    checkOne('realtime-down', { subject: 'realtime', url: `${COMPONENT}/integration/realtime` }, async () => {
       const { status, isWanted } = await deps.readRealtimeHealth()
-      return [
-        {
-          incident: 'realtime-down',
-          subject: 'realtime',
-          summary:
-            'Realtime messages are not published: a setting is missing, no process publishes, or the provider fails.',
-          url: '/api/v3/health/component/integration/realtime',
-          isOn: isWanted && status === 'down',
-        },
-      ]
+      const summary =
+        'Realtime messages are not published: a setting is missing, no process publishes, or the provider fails.'
+      return { summary, isOn: isWanted && status === 'down' }
     }),
   ]
 }
 
-/** The incidents of the event log. */
+const OF_EVENT_LOG = { subject: 'event-log', url: HEALTH }
+
 const EVENT_LOG_CHECKS: readonly IncidentCheck[] = [
-  checkState('event-log-behind', async (db, now) => {
+  checkOne('event-log-behind', OF_EVENT_LOG, async (db, now) => {
     const { oldest_waiting_s: seconds } = await readEventLogFacts(db, now)
-    return [
-      {
-        incident: 'event-log-behind',
-        subject: 'event-log',
-        summary: `Events have waited for the event log for ${seconds} seconds.`,
-        url: '/api/v3/health',
-        isOn: isBehind(seconds),
-      },
-    ]
+    return { summary: `Events have waited for the event log for ${seconds} seconds.`, isOn: isBehind(seconds) }
   }),
-  checkState('event-log-lost', async (db, now) => {
+  checkOne('event-log-lost', OF_EVENT_LOG, async (db, now) => {
     const { loss, republishing_from: from } = await readEventLogFacts(db, now)
-    return [
-      {
-        incident: 'event-log-lost',
-        subject: 'event-log',
-        summary: `The event log ${loss === 'replaced' ? 'was replaced' : 'lost its last events'}; events from ${from} on are published again.`,
-        url: '/api/v3/health',
-        isOn: loss !== null && from !== null,
-      },
-    ]
+    const fault = loss === 'replaced' ? 'was replaced' : 'lost its last events'
+    const summary = `The event log ${fault}; events from ${from} on are published again.`
+    return { summary, isOn: loss !== null && from !== null }
   }),
 ]
 
@@ -117,21 +85,17 @@ const CELLS_WRONG_MS = 60_000
 /** One incident for all cells. What is to be done names accounts and servers: the summary has the number alone. */
 function checkCells(readCellFacts: ReadCellFacts): IncidentCheck {
   let wrongSinceMs: number | undefined
-  return checkState('cells-broken', async (_db, now) => {
+  return checkOne('cells-broken', { subject: 'cells', url: HEALTH }, async (_db, now) => {
     const status = (await readCellFacts())?.status
     const { remedies = [], databases = [] } = status ?? {}
     const away = databases.filter(({ is_reachable: isReachable }) => !isReachable).map(({ name }) => name)
     wrongSinceMs = remedies.length > 0 ? (wrongSinceMs ?? now.getTime()) : undefined
     const isLasting = wrongSinceMs !== undefined && now.getTime() - wrongSinceMs >= CELLS_WRONG_MS
-    return [
-      {
-        incident: 'cells-broken',
-        subject: 'cells',
-        summary: `${remedies.length} things are to be done about the cells: run signalbox cell status.${away.length > 0 ? ` Away: ${away.join(', ')}.` : ''}`,
-        url: '/api/v3/health',
-        isOn: isLasting ? true : wrongSinceMs === undefined ? false : undefined,
-      },
-    ]
+    const summary = `${remedies.length} things are to be done about the cells: run signalbox cell status.`
+    return {
+      summary: away.length > 0 ? `${summary} Away: ${away.join(', ')}.` : summary,
+      isOn: isLasting ? true : wrongSinceMs === undefined ? false : undefined,
+    }
   })
 }
 
@@ -152,9 +116,18 @@ function describeBacklog(component: 'webhook-out' | 'provisioning', oldestSecond
     incident: 'backlog',
     subject: component,
     summary: `Due work of ${component} has waited for ${oldestSeconds} seconds.`,
-    url: `/api/v3/health/component/integration/${component}`,
+    url: `${COMPONENT}/integration/${component}`,
     isOn: isBehind(oldestSeconds),
   }
+}
+
+/** A check of an incident that has one subject. */
+function checkOne(
+  incident: string,
+  of: Pick<State, 'subject' | 'url'>,
+  read: (db: Database, now: Date) => Promise<Pick<State, 'summary' | 'isOn'>>,
+): IncidentCheck {
+  return checkState(incident, async (db, now) => [{ incident, ...of, ...(await read(db, now)) }])
 }
 
 /** A check of an incident that is a state: no event records its end. */

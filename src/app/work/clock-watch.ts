@@ -19,12 +19,10 @@ export interface ClockWatch {
   stop(): void
 }
 
-/** Dependencies of a watch. */
 export interface ClockWatchDeps {
   db: Database
   time: DatabaseClock
   logger: Logger
-  /** The name of this process. */
   workerId: string
   /** Pauses in real time, independent of the service's clock. */
   rest?: Clock['sleep']
@@ -64,7 +62,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
 
   async function report(): Promise<void> {
     if (time.verdict() === 'aligned') {
-      if (isReported) await removeProcessSkew(db, workerId)
+      if (isReported) await removeProcessSkew(db, { process: workerId })
       isReported = false
       reportedAtMs = Number.NEGATIVE_INFINITY
       return
@@ -90,7 +88,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
       await look().catch(() => {})
       await rest(LOOK_MS, stopping.signal)
     }
-    if (isReported) await removeProcessSkew(db, workerId).catch(() => {})
+    if (isReported) await removeProcessSkew(db, { process: workerId }).catch(() => {})
   }
 
   return { look, run, stop: () => stopping.abort() }

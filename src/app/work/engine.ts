@@ -19,7 +19,6 @@ import { buildAppDelivery } from './webhook-workers.ts'
 import { buildAppMaintenance, buildAppRealtime, buildKeptLease, startRealtime } from './worker-builders.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
-/** Options of an engine beside the parts of its database. */
 export interface EngineOptions {
   metrics: Metrics
   /** Whether this process claims rows of the database, here or in other workers. */
@@ -28,7 +27,6 @@ export interface EngineOptions {
   onChange?: ((change: Invalidation) => void) | undefined
   /** Runs when the connection of notifications was opened again, behind the dispatchers. */
   onReconnect?: () => void
-  /** Reports a failed notification. */
   onNotifyFailed: (error: unknown) => void
   onDispatcherPoint?: WorkerParts['onCrashPoint']
 }

@@ -16,7 +16,6 @@ import type { Tracer } from '../../tracing/tracer.ts'
 import type { Config } from '../config/config.ts'
 import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
 
-/** Dependencies of the workers of a process. */
 export interface WorkerParts {
   config: Config
   database: DatabasePool
@@ -39,7 +38,6 @@ export interface WorkerParts {
   tracer: Tracer
   /** Runs for each invalidation of cached values; without it nothing is cached. */
   onChange?: (change: Invalidation) => void
-  /** The pool of requests. */
   requestDatabase: DatabasePool
   /** The pool of long reads, for metrics. Default: that of requests. */
   readDatabase?: DatabasePool

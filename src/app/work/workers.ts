@@ -48,7 +48,6 @@ export interface Workers {
   notify(): void
   /** Whether the connection that reports changes is live (`Notifier.isLive`). */
   isLive(withinMs?: number): boolean
-  /** Starts the workers of the process's roles. */
   start(): void
   /** Stops them in order; resolves when all have stopped and no claim remains. */
   stop(): Promise<void>

@@ -20,7 +20,6 @@ export interface Texts {
   patternOf(key: TextKey): string
 }
 
-/** Builds the texts of a catalogue. */
 function buildTexts(lang: string, catalogue: Catalogue): Texts {
   return {
     lang,

@@ -134,10 +134,10 @@ describe('a cell', () => {
     const url = await cells.create('lost_one')
     const source = 'postgres://nobody:secret@127.0.0.1:1/none'
     expect(await codeOf(cells.add({ name: 'lost', url, source }))).toBe('home_unreachable_from_cell')
-    expect(await findCell(cells.homeDb.db, 'lost')).toMatchObject({ state: 'joining' })
+    expect(await findCell(cells.homeDb.db, { name: 'lost' })).toMatchObject({ state: 'joining' })
     expect(await codeOf(drainCell(cells.deps(), 'lost'))).toBe('cell_state')
     await cells.add({ name: 'lost', url })
-    expect(await findCell(cells.homeDb.db, 'lost')).toMatchObject({ state: 'active' })
+    expect(await findCell(cells.homeDb.db, { name: 'lost' })).toMatchObject({ state: 'active' })
   })
 
   test('is drained, and removed when it has no account', async () => {

@@ -156,7 +156,7 @@ async function checkCandidate(db: Database, wanted: { home: string; name: string
 
 /** Another database may not take the name of a cell that is there. */
 async function checkName({ home }: AddCellDeps, { name }: AddCellInput, candidate: Database): Promise<void> {
-  const known = await findCell(home, name)
+  const known = await findCell(home, { name })
   if (!known || known.state === 'joining') return
   const { hasIdentity } = await readCandidateFacts(candidate)
   if (hasIdentity && (await findIdentity(candidate))?.cell === name) return

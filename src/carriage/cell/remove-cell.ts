@@ -33,7 +33,7 @@ export async function dropCell(
   { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
   name: string,
 ): Promise<{ isLeft: boolean }> {
-  const cell = await findCell(home, name)
+  const cell = await findCell(home, { name })
   if (!cell) {
     // A command that was killed has removed the cell, and left what home keeps for it.
     if ((await readSourceFacts(home, name)).isLost) throw buildUnknown(name)
@@ -42,7 +42,7 @@ export async function dropCell(
   }
   await inTransaction(home, async (tx) => {
     await lockCells(tx)
-    await lockCell(tx, name)
+    await lockCell(tx, { name })
     if (!(await removeCell(tx, name)))
       throw new CellError('cell_has_accounts', `The cell ${name} has accounts, or a move. Move them away first.`)
     await closeUnusedFence(tx)
@@ -72,7 +72,7 @@ const buildUnknown = (name: string) =>
   new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
 
 async function loadCell(db: Database, name: string): Promise<CellRecord> {
-  const cell = await findCell(db, name)
+  const cell = await findCell(db, { name })
   if (!cell) throw buildUnknown(name)
   return cell
 }

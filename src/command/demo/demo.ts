@@ -4,7 +4,6 @@ import { SINK_PATH } from '../../webhook/sink/sink.ts'
 import { buildDemoClient, type DemoClient } from './demo-client.ts'
 import { keepDemoToken } from './demo-token.ts'
 
-/** Dependencies of the demonstration. */
 export interface DemoOptions {
   baseUrl: string
   /** The URL of the service's own receiver. Default: its path at `baseUrl`. */
@@ -17,7 +16,6 @@ export interface DemoOptions {
   /** ENABLE_API_EVENT_QUEUE: whether the change is recorded as an event, and so delivered. */
   isQueueEnabled: boolean
   clock: Clock
-  /** Prints one line. */
   print: (line: string) => void
 }
 
@@ -225,7 +223,6 @@ function buildCommands(input: {
   ]
 }
 
-/** Quotes any path for a POSIX shell. */
 function quoteForShell(path: string): string {
   return `'${path.replaceAll("'", "'\\''")}'`
 }

@@ -21,7 +21,6 @@ const OF_THE_ROW: ReadonlySet<string> = new Set([
   'limit_reached',
 ])
 
-/** Dependencies of the changes. */
 export interface ApplyDeps {
   client: ApiClient
   clock: Clock
@@ -106,7 +105,6 @@ export async function subscribe(
   await changeOnce(deps, { method: 'PUT', path, body: { events }, key: keyOf(deps.source, 'events', ids) })
 }
 
-/** A row after its change. */
 interface Changed {
   id: string
   /** Whether an earlier run made the change: the history does not know the accounts of one that made no webhook. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ApiClient } from '../receiver/api-client.ts'
 
-/** The members of an audit entry that are read. */
 interface AuditRow {
   action: string
   user: string | null

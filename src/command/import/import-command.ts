@@ -58,7 +58,6 @@ export async function runImportCommand(name: SourceName, options: ImportOptions)
   if (left > 0 && !isDryRun) throw new FatalError(`Not imported: ${left}. The report has a remedy for each.`)
 }
 
-/** The API of the source, or its export file. */
 function openSource(named: Source, { from, tokenFile }: ImportOptions): { from: Source; api: SourceApi } {
   if (!/^https?:/i.test(from)) {
     const api = { get: () => Promise.reject(new Error('an export file answers no request')) }

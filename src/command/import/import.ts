@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { CommandFixture } from '../manage/operation.ts'
+import { collect } from '../option/option.ts'
 import type { ImportOptions } from './import-options.ts'
 import { PEOPLE_SOURCE_NAMES, type PeopleSourceName } from './people/person.ts'
 import type { PeopleOptions } from './people-command.ts'
@@ -28,10 +28,10 @@ const LABELS: Readonly<Record<PeopleSourceName, string>> = {
 }
 
 /** Adds `signalbox import <source>`: webhooks over the API, people and OAuth clients with the database. */
-export function addImportCommands(program: Command, fixture: CommandFixture): void {
+export function addImportCommands(program: Command): void {
   const command = program.command('import').description('import webhooks, people or OAuth clients of another system')
   for (const source of SOURCE_NAMES) addWebhookSource(command, source)
-  for (const source of PEOPLE_SOURCE_NAMES) addPeopleSource(command, source, fixture)
+  for (const source of PEOPLE_SOURCE_NAMES) addPeopleSource(command, source)
 }
 
 function addWebhookSource(command: Command, source: SourceName): void {
@@ -61,7 +61,7 @@ function addWebhookSource(command: Command, source: SourceName): void {
     })
 }
 
-function addPeopleSource(command: Command, source: PeopleSourceName, fixture: CommandFixture): void {
+function addPeopleSource(command: Command, source: PeopleSourceName): void {
   command
     .command(source)
     .description(`import the people of ${LABELS[source]} with their passwords, and its OAuth clients`)
@@ -78,8 +78,6 @@ running service.`,
     )
     .action(async (options: PeopleOptions) => {
       const { runPeopleCommand } = await import('./people-command.ts')
-      await runPeopleCommand(source, options, fixture)
+      await runPeopleCommand(source, options)
     })
 }
-
-const collect = (text: string, texts: string[] = []) => [...texts, text]

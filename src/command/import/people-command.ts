@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
-import type { CommandFixture } from '../manage/operation.ts'
+import { buildRecorder, withFixture } from '../database/resources.ts'
 import { print } from '../print/print.ts'
 import { listExportFiles, readExportFiles } from './people/export-files.ts'
 import { describeResult, describeSummary, isWorthALine, type PeopleResult } from './people/people-report.ts'
@@ -27,11 +27,7 @@ export interface PeopleOptions {
 }
 
 /** Runs the command to its end. Throws a `FatalError`, also when a person or a client was not imported. */
-export async function runPeopleCommand(
-  name: PeopleSourceName,
-  options: PeopleOptions,
-  { withFixture, buildRecorder }: CommandFixture,
-): Promise<void> {
+export async function runPeopleCommand(name: PeopleSourceName, options: PeopleOptions): Promise<void> {
   if (options.apply && options.dryRun) throw new FatalError('--apply and --dry-run exclude each other.')
   const source = SOURCES[name]
   const providerMap = readProviderMap(options.provider ?? [])

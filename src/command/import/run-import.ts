@@ -15,7 +15,6 @@ import type { AccountResult, Report, WebhookResult } from './report.ts'
 import type { Foreign } from './source/foreign.ts'
 import type { Source, SourceApi, SourceChoice, Tenant } from './source/source.ts'
 
-/** Dependencies of a run. */
 export interface ImportRun extends ApplyDeps {
   from: Source
   api: SourceApi
@@ -24,7 +23,6 @@ export interface ImportRun extends ApplyDeps {
   /** Accounts of this service for tenants, by the ids of the tenants. */
   accounts: ReadonlyMap<string, string>
   isDryRun: boolean
-  /** Called with each result as it comes. */
   onAccount: (result: AccountResult) => void
   onWebhook: (result: WebhookResult) => void
 }

@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { readEnvironment } from '../../app/config/config.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
-import { exportLedger, type LedgerFixture, type UseArchive } from './export-ledger.ts'
+import { parseNumber, readInstant } from '../option/option.ts'
+import { exportLedger, type UseArchive } from './export-ledger.ts'
 import { type ReadOptions, readLedger } from './read-ledger.ts'
 import { removeFromLedger } from './remove-ledger.ts'
 
@@ -11,7 +12,7 @@ const FOUND_LIMIT = 1_000_000
 const PLACE = 'a folder, or s3://bucket/prefix'
 
 /** Adds `signalbox ledger export | remove | read` (docs/operations/ledger.md). */
-export function addLedgerCommands(program: Command, fixture: LedgerFixture): void {
+export function addLedgerCommands(program: Command): void {
   const ledger = program.command('ledger').description('an archive of the ledger in Parquet files')
   ledger
     .command('export')
@@ -21,7 +22,7 @@ export function addLedgerCommands(program: Command, fixture: LedgerFixture): voi
     .requiredOption('--before <date>', 'those created before this day of UTC, such as 2026-09-01', parseDate)
     .requiredOption('--to <place>', PLACE)
     .action(({ before, to }: { before: Date; to: string }) =>
-      withArchive({ place: to, isWritten: true }, (use) => exportLedger(fixture, use, before)),
+      withArchive({ place: to, isWritten: true }, (use) => exportLedger(use, before)),
     )
   ledger
     .command('remove')
@@ -30,7 +31,7 @@ export function addLedgerCommands(program: Command, fixture: LedgerFixture): voi
     .option('--account <id>', 'those of one account; none: those of no account', parseAccount)
     .option('--before <date>', 'those of the days of UTC before this one, such as 2026-09-01', parseDate)
     .action(({ from, ...removal }: { from: string; account?: string | null; before?: Date }) =>
-      withArchive({ place: from, isWritten: true }, (use) => removeFromLedger(fixture, use, removal)),
+      withArchive({ place: from, isWritten: true }, (use) => removeFromLedger(use, removal)),
     )
   ledger
     .command('read')
@@ -42,7 +43,12 @@ export function addLedgerCommands(program: Command, fixture: LedgerFixture): voi
     .option('--delivery <id>', 'one delivery', parseId)
     .option('--since <date>', 'those created at this instant or day of UTC or later', parseInstant)
     .option('--until <date>', 'those created before this instant or day of UTC', parseInstant)
-    .option('--limit <number>', `at most so many, up to ${FOUND_LIMIT}; more set the exit code 1`, parseLimit, 1_000)
+    .option(
+      '--limit <number>',
+      `at most so many, up to ${FOUND_LIMIT}; more set the exit code 1`,
+      parseNumber(1, FOUND_LIMIT),
+      1_000,
+    )
     .option('--json', 'whole rows, as JSON', false)
     .action((options: ReadOptions & { from: string }) =>
       withArchive({ place: options.from, isWritten: false }, (use) => use((storage) => readLedger(storage, options))),
@@ -83,8 +89,8 @@ function parseDate(value: string): Date {
 
 function parseInstant(value: string): Date {
   if (/^\d{4}-\d\d-\d\d$/.test(value)) return parseDate(value)
-  const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z$/.test(value) ? new Date(value) : undefined
-  if (!instant || Number.isNaN(instant.getTime()))
+  const instant = readInstant(value)
+  if (!instant)
     throw new InvalidArgumentError('It must be a day like 2026-09-01, or an instant of UTC like 2026-09-11T10:00:00Z.')
   return instant
 }
@@ -96,10 +102,3 @@ function parseId(value: string): string {
 }
 
 const parseAccount = (value: string): string | null => (value === 'none' ? null : parseId(value))
-
-function parseLimit(value: string): number {
-  const limit = /^\d{1,7}$/.test(value) ? Number(value) : 0
-  if (limit < 1 || limit > FOUND_LIMIT)
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${FOUND_LIMIT}.`)
-  return limit
-}

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { FatalError } from '../../app/log/fatal.ts'
 import type { Resources } from '../../app/prepare/resources.ts'
 import { systemClock } from '../../base/clock.ts'
-import { type AccountId, buildIdMaker } from '../../base/id.ts'
+import { type AccountId, buildIdMaker, isUuid } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import type { EventLog } from '../../carriage/log/log.ts'
@@ -10,8 +10,9 @@ import type { MoveRecord } from '../../carriage/move/move.store.ts'
 import type { Place } from '../../carriage/move/move-plan.ts'
 import type { MoveEnd, MoveProgress } from '../../carriage/move/mover.ts'
 import type { Database, DatabasePool } from '../../postgres/statement/database.ts'
+import { recordCommandAudit, withFixture } from '../database/resources.ts'
+import { parseNumber } from '../option/option.ts'
 import { print, printJson } from '../print/print.ts'
-import type { CommandFixture } from './operation.ts'
 
 /** How long a move waits for what is under way, before it goes back, in seconds. */
 const DRAIN_SECONDS = 300
@@ -23,7 +24,7 @@ interface MoveOptions {
 }
 
 /** Adds `signalbox account move` (docs/operations/account-move.md). */
-export function addAccountMoveCommand(account: Command, { withFixture }: CommandFixture): void {
+export function addAccountMoveCommand(account: Command): void {
   account
     .command('move')
     .argument('<account>', 'the document_id of an account; status: print the moves that have not ended', parseSubject)
@@ -32,7 +33,7 @@ export function addAccountMoveCommand(account: Command, { withFixture }: Command
     .option(
       '--drain <seconds>',
       'how long it waits for attempts under way before it goes back',
-      parseDrain,
+      parseNumber(1, DRAIN_SECONDS_LIMIT, ' of seconds'),
       DRAIN_SECONDS,
     )
     .description('move the webhooks and the ledger of an account to another database')
@@ -106,26 +107,10 @@ async function begin(
   })
 }
 
-/** The audit entry of a move. */
 async function recordMove(tx: Database, move: MoveRecord, action: 'begin' | 'moved' | 'back'): Promise<void> {
-  const { recordAudit } = await import('../../event/recording/audit.ts')
-  const { findSystemUser } = await import('../../app/prepare/command-record.ts')
   const { account, source, target, version, reason } = move
-  await recordAudit(
-    tx,
-    { ids: buildIdMaker(systemClock, systemRandom), now: new Date(systemClock.now()) },
-    {
-      action: `account-move.${action}`,
-      outcome: 'success',
-      userId: null,
-      account,
-      target: account,
-      detail: {
-        ...{ from: source ?? 'home', to: target ?? 'home', version, reason },
-        ...{ actor: 'command line', system_user: findSystemUser() },
-      },
-    },
-  )
+  const detail = { from: source ?? 'home', to: target ?? 'home', version, reason }
+  await recordCommandAudit(tx, { action: `account-move.${action}`, account, target: account, detail })
 }
 
 async function run(resources: Resources, account: AccountId): Promise<MoveEnd> {
@@ -179,7 +164,6 @@ function buildPools({ maintenanceDatabase, secrets }: Resources) {
   }
 }
 
-/** Rows between two lines of progress. */
 const REPORT_ROWS = 100_000
 
 /** One line a step, and one for each 100,000 rows. */
@@ -207,14 +191,7 @@ function report(end: MoveEnd): void {
 }
 
 function parseSubject(value: string): string {
-  if (value !== 'status' && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value))
+  if (value !== 'status' && !isUuid(value))
     throw new InvalidArgumentError('It must be the document_id of an account, or status.')
   return value
-}
-
-function parseDrain(value: string): number {
-  const seconds = /^\d{1,5}$/.test(value) ? Number(value) : 0
-  if (seconds < 1 || seconds > DRAIN_SECONDS_LIMIT)
-    throw new InvalidArgumentError(`It must be a whole number of seconds from 1 to ${DRAIN_SECONDS_LIMIT}.`)
-  return seconds
 }

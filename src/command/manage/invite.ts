@@ -2,73 +2,55 @@ import type { Command } from 'commander'
 import { FatalError } from '../../app/log/fatal.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { print, printJson } from '../print/print.ts'
-import { parseIdOption } from '../receiver/client-options.ts'
+import { collect, parseId } from '../option/option.ts'
 import { addListOptions, buildListQuery, type ListOptions } from './list-options.ts'
-import {
-  addJsonOption,
-  type CommandFixture,
-  OPERATOR,
-  type OutputOptions,
-  printRows,
-  type Row,
-  withOperations,
-} from './operation.ts'
+import { addOperation, OPERATOR, type Row } from './operation.ts'
 import { findRoleId, findUserId } from './user.ts'
 
 const loadRoutes = async () => (await import('../../identity/account/invitation/invitation.routes.ts')).invitationRoutes
 
-const toLine = ({ document_id, email, status, expires_at }: Row) => [document_id, email, status, expires_at]
+const toLines = ({ document_id, email, status, expires_at }: Row) => [[document_id, email, status, expires_at]]
 
 const ACCOUNT = 'the document_id of the account'
 
-/** Adds `signalbox invite` (docs/guides/cli.md#invitations). */
-export function addInviteCommands(program: Command, fixture: CommandFixture): void {
+/** Adds `signalbox invite` (docs/guides/cli.md#invitations). An invitation has an inviter, whose permissions limit it. */
+export function addInviteCommands(program: Command): void {
   const invite = program.command('invite').description('invitations to accounts')
-  addListOptions(
-    invite
-      .command('list')
-      .description('list the invitations of an account')
-      .requiredOption('--account <id>', ACCOUNT, parseIdOption),
-  ).action(async (options: ListOptions & { account: string }) =>
-    withOperations(fixture, 'invite list', async ({ run }) => {
-      const input = { params: { id: options.account }, query: buildListQuery(options) }
-      printRows(await run<Row[]>(await loadRoutes(), 'find-all', input), options, toLine)
-    }),
+  addOperation<ListOptions & { account: string }>(
+    addListOptions(
+      invite
+        .command('list')
+        .description('list the invitations of an account')
+        .requiredOption('--account <id>', ACCOUNT, parseId),
+    ),
+    async ({ run }, { account: id, ...options }) =>
+      run(await loadRoutes(), 'find-all', { params: { id }, query: buildListQuery(options) }),
+    toLines,
   )
-  addCreateCommand(invite, fixture)
-  addJsonOption(
+  addOperation<{ account: string; email: string; by: string; role?: string[] }>(
+    invite
+      .command('create')
+      .description('invite an e-mail address to an account, in the name of a user')
+      .requiredOption('--account <id>', ACCOUNT, parseId)
+      .requiredOption('--email <address>', 'address that the link is sent to')
+      .requiredOption('--by <user>', 'the document_id or the e-mail address of the user who invites')
+      .option('--role <name>', 'name of an account-scoped role of the membership; may be repeated', collect),
+    async ({ db, run }, { account: id, email, by, role: names = [] }) => {
+      const roles = await Promise.all(names.map((name) => findRoleId(db, name)))
+      const input = { params: { id }, body: { email, roles }, caller: await loadInviter(db, by) }
+      return run(await loadRoutes(), 'create', input)
+    },
+    toLines,
+  )
+  addOperation<{ account: string }>(
     invite
       .command('revoke')
-      .argument('<invitation>', 'the document_id of an invitation', parseIdOption)
+      .argument('<invitation>', 'the document_id of an invitation', parseId)
       .description('revoke an open invitation')
-      .requiredOption('--account <id>', ACCOUNT, parseIdOption),
-  ).action(async (invitation: string, options: OutputOptions & { account: string }) =>
-    withOperations(fixture, 'invite revoke', async ({ run }) => {
-      const row = await run(await loadRoutes(), 'delete', { params: { id: options.account, invitation } })
-      if (options.json) printJson(row)
-      else print(`Invitation of ${row.email} revoked.`)
-    }),
-  )
-}
-
-/** Adds `signalbox invite create`. An invitation has an inviter, whose permissions limit it also at its acceptance. */
-function addCreateCommand(invite: Command, fixture: CommandFixture): void {
-  const command = invite
-    .command('create')
-    .description('invite an e-mail address to an account, in the name of a user')
-    .requiredOption('--account <id>', ACCOUNT, parseIdOption)
-    .requiredOption('--email <address>', 'address that the link is sent to')
-    .requiredOption('--by <user>', 'the document_id or the e-mail address of the user who invites')
-    .option('--role <name>', 'name of an account-scoped role of the membership; may be repeated', collect)
-  addJsonOption(command).action(
-    async (options: OutputOptions & { account: string; email: string; by: string; role?: string[] }): Promise<void> =>
-      withOperations(fixture, 'invite create', async ({ db, run }) => {
-        const { account, email, by, role: names = [] } = options
-        const roles = await Promise.all(names.map((name) => findRoleId(db, name)))
-        const input = { params: { id: account }, body: { email, roles }, caller: await loadInviter(db, by) }
-        printRows(await run(await loadRoutes(), 'create', input), options, toLine)
-      }),
+      .requiredOption('--account <id>', ACCOUNT, parseId),
+    async ({ run }, { account: id, named: invitation }) =>
+      run(await loadRoutes(), 'delete', { params: { id, invitation } }),
+    ({ email }) => [[`Invitation of ${email} revoked.`]],
   )
 }
 
@@ -79,5 +61,3 @@ async function loadInviter(db: Database, named: string): Promise<Caller> {
   if (!isActived) throw new FatalError(`The user ${named} is disabled. Enable it, or take another one.`)
   return { ...OPERATOR, userId: id, ...holdings }
 }
-
-const collect = (text: string, texts: string[] = []) => [...texts, text]

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { addJsonOption, type OutputOptions } from './operation.ts'
+import { collect } from '../option/option.ts'
 
-/** Options of a list. */
-export interface ListOptions extends OutputOptions {
+export interface ListOptions {
   filter?: string[]
   sort?: string
   limit?: string
@@ -10,15 +9,11 @@ export interface ListOptions extends OutputOptions {
 
 /** Adds the options of a list: those of the same list of the API. */
 export function addListOptions(command: Command): Command {
-  return addJsonOption(
-    command
-      .option('--filter <filter>', "'<field>|<operator>|<values>', as in the API; may be repeated", collect)
-      .option('--sort <field>', 'field, with - in front for descending')
-      .option('--limit <n>', 'at most this many rows, up to 200', '50'),
-  )
+  return command
+    .option('--filter <filter>', "'<field>|<operator>|<values>', as in the API; may be repeated", collect)
+    .option('--sort <field>', 'field, with - in front for descending')
+    .option('--limit <n>', 'at most this many rows, up to 200', '50')
 }
-
-const collect = (text: string, texts: string[] = []) => [...texts, text]
 
 /** The query of the same list of the API. Pure. */
 export function buildListQuery({ filter, sort, limit }: ListOptions): Record<string, unknown> {

@@ -1,6 +1,5 @@
 import type { ErrorObject } from 'ajv'
 import type { Command } from 'commander'
-import type { Config } from '../../app/config/config.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import type { CommandRecorder } from '../../app/prepare/command-record.ts'
 import type { Resources } from '../../app/prepare/resources.ts'
@@ -13,6 +12,7 @@ import type { ReadEach } from '../../http/route/cell-key.ts'
 import type { Route, Routes } from '../../http/route/route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { buildRecorder, withFixture } from '../database/resources.ts'
 import { print, printJson } from '../print/print.ts'
 
 /**
@@ -20,12 +20,6 @@ import { print, printJson } from '../print/print.ts'
  * alone needs a request.
  */
 export type OperationDeps = Awaited<ReturnType<typeof buildOperationDeps>>
-
-/** Connection of a command to the database, with the recording of its changes. */
-export interface CommandFixture {
-  withFixture(options: { prepare: boolean }, work: (resources: Resources) => Promise<void>): Promise<void>
-  buildRecorder(config: Config): Promise<CommandRecorder>
-}
 
 /** An open database with the operations that change it. */
 export interface Operations {
@@ -50,29 +44,30 @@ export interface OperationInput {
   caller?: Caller
 }
 
-/** Options of every command of this folder. */
-export interface OutputOptions {
-  json?: boolean
-}
-
 /** Adds `--json`. */
 export const addJsonOption = (command: Command): Command =>
   command.option('--json', 'print the rows as the API shows them, as JSON', false)
 
-/** Prints the answer of a command: rows as JSON, or as the lines of `toLine`. */
-export function printRows(
-  rows: readonly Row[] | Row,
-  { json = false }: OutputOptions,
-  toLine: (row: Row) => readonly unknown[],
+/** The lines about a row, each of its parts; empty parts are left out. */
+type ToLines = (row: Row) => readonly (readonly unknown[])[]
+
+/**
+ * Ends the declaration of a command that runs an operation: its rows are printed as the API shows them with `--json`, else
+ * by `toLines`. `work` gets the options with the argument of the command as `named`.
+ */
+export function addOperation<Options extends object>(
+  command: Command,
+  work: (operations: Operations, options: Options & { named: string }) => Promise<Row | Row[]>,
+  toLines: ToLines,
 ): void {
-  if (json) {
-    printJson(rows)
-    return
-  }
-  for (const row of Array.isArray(rows) ? (rows as readonly Row[]) : [rows as Row]) {
-    const parts = toLine(row).filter((part) => part !== null && part !== undefined && part !== '')
-    print(parts.join('  '))
-  }
+  addJsonOption(command).action(async () => {
+    const options = { ...command.opts<Options & { json: boolean }>(), named: String(command.processedArgs[0] ?? '') }
+    await withOperations(`${command.parent?.name()} ${command.name()}`, async (operations) => {
+      const rows = await work(operations, options)
+      if (options.json) return printJson(rows)
+      for (const line of [rows].flat().flatMap(toLines)) print(line.filter(Boolean).join('  '))
+    })
+  })
 }
 
 /** The operator of the machine: not a user, and permitted everything. */
@@ -92,11 +87,7 @@ export const OPERATOR: Caller = {
 }
 
 /** Runs `work` with the operations on an open database. A refusal ends the command with its text. */
-export async function withOperations(
-  { withFixture, buildRecorder }: CommandFixture,
-  command: string,
-  work: (operations: Operations) => Promise<void>,
-): Promise<void> {
+export async function withOperations(command: string, work: (operations: Operations) => Promise<void>): Promise<void> {
   await withFixture({ prepare: true }, async (resources) => {
     const now = new Date(systemClock.now())
     const deps = await buildOperationDeps(resources)

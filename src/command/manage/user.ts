@@ -3,55 +3,16 @@ import type { Command } from 'commander'
 import { FatalError } from '../../app/log/fatal.ts'
 import { isUuid } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { collect } from '../option/option.ts'
 import { print, printJson } from '../print/print.ts'
 import { addListOptions, buildListQuery, type ListOptions } from './list-options.ts'
-import {
-  addJsonOption,
-  type CommandFixture,
-  type OutputOptions,
-  printRows,
-  type Row,
-  withOperations,
-} from './operation.ts'
+import { addJsonOption, addOperation, type Row, withOperations } from './operation.ts'
 
 const loadRoutes = async () => (await import('../../identity/user/user.routes.ts')).userRoutes
 
-const toLine = ({ document_id, email, is_actived, name }: Row) => [
-  document_id,
-  email,
-  is_actived === true ? 'active' : 'disabled',
-  name,
+const toLines = ({ document_id, email, is_actived, name }: Row) => [
+  [document_id, email, is_actived === true ? 'active' : 'disabled', name],
 ]
-
-/** Adds `signalbox user` (docs/guides/cli.md#users). */
-export function addUserCommands(program: Command, fixture: CommandFixture): void {
-  const user = program.command('user').description('users')
-  addListOptions(user.command('list').description('list users, the latest first')).action(
-    async (options: ListOptions) =>
-      withOperations(fixture, 'user list', async ({ run }) => {
-        const rows = await run<Row[]>(await loadRoutes(), 'find-all', { query: buildListQuery(options) })
-        printRows(rows, options, toLine)
-      }),
-  )
-  addJsonOption(user.command('show').argument('<user>', USER).description('show a user')).action(
-    async (named: string, options: OutputOptions) =>
-      withOperations(fixture, 'user show', async ({ db, run }) => {
-        const row = await run(await loadRoutes(), 'find-one', { params: { id: await findUserId(db, named) } })
-        printRows(row, options, toLine)
-      }),
-  )
-  addCreateCommand(user, fixture)
-  for (const [action, done, description] of CHANGES)
-    addJsonOption(user.command(action).argument('<user>', USER).description(description)).action(
-      async (named: string, options: OutputOptions) =>
-        withOperations(fixture, `user ${action}`, async ({ db, run }) => {
-          const row = await run(await loadRoutes(), action, { params: { id: await findUserId(db, named) } })
-          if (options.json) printJson(row)
-          else print(`User ${row.email} ${done}.`)
-        }),
-    )
-  addResetLinkCommand(user, fixture)
-}
 
 const USER = 'the document_id or the e-mail address of a user'
 
@@ -62,37 +23,52 @@ const CHANGES = [
   ['delete', 'deleted', 'delete a user, and end its sessions and API keys'],
 ] as const
 
-/** Adds `signalbox user create`. The password is no option: other users of the machine could read it. */
-function addCreateCommand(user: Command, fixture: CommandFixture): void {
-  const command = user
-    .command('create')
-    .description('create a user; without --password-file it has no password, see reset-link')
-    .requiredOption('--email <address>', 'e-mail address to sign in with')
-    .option('--name <name>', 'name')
-    .option('--role <name>', 'name of a role; may be repeated', collect)
-    .option('--password-file <file>', 'file with the password; - for standard input')
-  addJsonOption(command).action(
-    async (
-      options: OutputOptions & { email: string; name?: string; role?: string[]; passwordFile?: string },
-    ): Promise<void> => {
-      const { email, name, role: names = [], passwordFile } = options
-      const password = passwordFile === undefined ? undefined : readSecretFile(passwordFile)
-      await withOperations(fixture, 'user create', async ({ db, run }) => {
-        const roles = await Promise.all(names.map((name) => findRoleId(db, name)))
-        const body = { email, roles, ...(name !== undefined && { name }), ...(password !== undefined && { password }) }
-        printRows(await run(await loadRoutes(), 'create', { body }), options, toLine)
-      })
-    },
+/** Adds `signalbox user` (docs/guides/cli.md#users). A password is no option: other users of the machine could read it. */
+export function addUserCommands(program: Command): void {
+  const user = program.command('user').description('users')
+  addOperation<ListOptions>(
+    addListOptions(user.command('list').description('list users, the latest first')),
+    async ({ run }, options) => run(await loadRoutes(), 'find-all', { query: buildListQuery(options) }),
+    toLines,
   )
+  addOperation(
+    user.command('show').argument('<user>', USER).description('show a user'),
+    async ({ db, run }, { named }) =>
+      run(await loadRoutes(), 'find-one', { params: { id: await findUserId(db, named) } }),
+    toLines,
+  )
+  addOperation<{ email: string; name?: string; role?: string[]; passwordFile?: string }>(
+    user
+      .command('create')
+      .description('create a user; without --password-file it has no password, see reset-link')
+      .requiredOption('--email <address>', 'e-mail address to sign in with')
+      .option('--name <name>', 'name')
+      .option('--role <name>', 'name of a role; may be repeated', collect)
+      .option('--password-file <file>', 'file with the password; - for standard input', readSecretFile),
+    async ({ db, run }, { email, name, role: names = [], passwordFile: password }) => {
+      const roles = await Promise.all(names.map((name) => findRoleId(db, name)))
+      const body = { email, roles, ...(name !== undefined && { name }), ...(password !== undefined && { password }) }
+      return run(await loadRoutes(), 'create', { body })
+    },
+    toLines,
+  )
+  for (const [action, done, description] of CHANGES)
+    addOperation(
+      user.command(action).argument('<user>', USER).description(description),
+      async ({ db, run }, { named }) =>
+        run(await loadRoutes(), action, { params: { id: await findUserId(db, named) } }),
+      ({ email }) => [[`User ${email} ${done}.`]],
+    )
+  addResetLinkCommand(user)
 }
 
 /** Adds `signalbox user reset-link`, whose output is a secret. */
-function addResetLinkCommand(user: Command, fixture: CommandFixture): void {
+function addResetLinkCommand(user: Command): void {
   const command = user.command('reset-link').argument('<user>', USER)
   addJsonOption(
     command.description('print a link to a new password; valid for an hour, once. Who has it becomes the user'),
-  ).action(async (named: string, options: OutputOptions) =>
-    withOperations(fixture, 'user reset-link', async ({ db, deps, now, record }) => {
+  ).action(async (named: string, options: { json: boolean }) =>
+    withOperations('user reset-link', async ({ db, deps, now, record }) => {
       const [{ makeResetLink }, { inTransaction }] = await Promise.all([
         import('../../identity/user/password/password-reset.ts'),
         import('../../postgres/statement/database.ts'),
@@ -110,8 +86,6 @@ function addResetLinkCommand(user: Command, fixture: CommandFixture): void {
     }),
   )
 }
-
-const collect = (text: string, texts: string[] = []) => [...texts, text]
 
 /** Finds the id of a user that is named by its id or its address. Throws a `FatalError`. */
 export async function findUserId(db: Database, named: string) {

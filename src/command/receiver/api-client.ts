@@ -1,7 +1,6 @@
 import { FatalError } from '../../app/log/fatal.ts'
 import { VERSION } from '../../base/version.ts'
 
-/** Timeout of one call. */
 const CALL_LIMIT_MS = 30_000
 
 /** A failed call of the service, with the remedy. `unreachable` and `busy` may be temporary; `refused` is not. */
@@ -9,7 +8,6 @@ export class ApiError extends FatalError {
   readonly kind: 'unreachable' | 'busy' | 'refused'
   /** The problem's code (docs/contract/api.md#errors), where the answer was a problem. */
   readonly code: string | undefined
-  /** The delay of `Retry-After`. */
   readonly retryAfterMs: number | undefined
 
   constructor(kind: ApiError['kind'], message: string, options: { code?: string; retryAfterMs?: number } = {}) {
@@ -49,7 +47,6 @@ export interface KeyedChange {
 
 /** Calls the HTTP API of one running service with one token. Every method throws an `ApiError`. */
 export interface ApiClient {
-  /** The service's base URL. */
   url: string
   call<Data>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<ApiAnswer<Data>>
   /**
@@ -59,7 +56,6 @@ export interface ApiClient {
   callOnce<Data>(change: KeyedChange): Promise<ApiAnswer<Data>>
   /** One page of a list, the first one without `cursor`. */
   listPage<Row>(path: string, request: ListRequest, cursor?: string): Promise<ApiAnswer<Row[]>>
-  /** All pages of a list. */
   listAll<Row>(path: string, request: ListRequest): Promise<Row[]>
 }
 
@@ -166,7 +162,6 @@ function parseJson(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The error for an answer that is not a success. */
 function buildRefusal({ url, method, path }: CallMade, response: Response, body: ProblemBody | undefined): ApiError {
   const { status } = response
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)

@@ -1,11 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { type ClientConfig, readClientConfig } from '../../app/config/client-config.ts'
 import { VARIABLES } from '../../app/config/config-variables.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import { findUnsafeOwner } from '../../app/secret/private-file.ts'
-import { isUuid } from '../../base/id.ts'
 import { type ApiClient, buildApiClient } from './api-client.ts'
 
 /** The options of every command that calls a service. */
@@ -28,12 +27,6 @@ function parseAs<Value>(option: string, variable: { parse: (text: string) => Val
   } catch (error) {
     throw new FatalError(`${option} ${(error as Error).message}.`)
   }
-}
-
-/** Parses an option that is an id. */
-export function parseIdOption(text: string): string {
-  if (isUuid(text)) return text
-  throw new InvalidArgumentError('It must be a UUID in lower case.')
 }
 
 /** The options by which a command takes the secret of a webhook. */

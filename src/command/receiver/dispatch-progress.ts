@@ -5,7 +5,6 @@ import { EVENTS_PATH, type EventRow } from './event-feed.ts'
 /** The ledger. */
 export const DISPATCH_PATH = '/api/v3/webhook/dispatch'
 
-/** Poll interval of a row. */
 const LOOK_MS = 200
 
 /** The members of a ledger row (docs/contract/delivery.md#ledger-row) that the commands print. */

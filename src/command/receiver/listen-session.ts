@@ -5,7 +5,6 @@ import { type EventRow, openEventFeed } from './event-feed.ts'
 import { type EventPatterns, findUnmatched } from './event-pattern.ts'
 import { buildDelivery, type Delivery, type ForwardResult, forwardDelivery } from './forward.ts'
 
-/** Poll interval for new events. */
 const POLL_MS = 500
 /** Delay after a failed poll, unless the service asks for more. */
 const RECONNECT_MS = 2_000
@@ -21,7 +20,6 @@ export interface ListenDeps {
   note: (line: string) => void
 }
 
-/** Input of both ways of listening. */
 interface SessionInput {
   /** The URL that deliveries are posted to; without it they are only printed. */
   forwardUrl?: string
@@ -33,7 +31,6 @@ interface SessionInput {
 
 export interface ListenInput extends SessionInput {
   patterns: EventPatterns
-  /** Only events of this account. */
   account?: string
   secret: string
   /** Whether the secret was generated for this session: then it is printed. */
@@ -118,7 +115,6 @@ async function deliver(deps: ListenDeps, row: EventRow, input: ListenInput): Pro
   if (!signal.aborted) report(deps, input, { delivery, event: row.event, id: row.document_id, result })
 }
 
-/** Prints the line of a delivery. */
 function report(
   deps: ListenDeps,
   { printJson }: SessionInput,

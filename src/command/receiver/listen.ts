@@ -3,6 +3,7 @@ import { systemClock } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
 import { createSecret } from '../../outbound/signature.ts'
+import { parseId } from '../option/option.ts'
 import { print, printError } from '../print/print.ts'
 import { toPrintableLine } from '../print/printable.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type ClientOptions,
   findSigningSecret,
   openClient,
-  parseIdOption,
   type SecretOptions,
 } from './client-options.ts'
 import { type EventPatterns, parseEventPatterns } from './event-pattern.ts'
@@ -44,13 +44,13 @@ export function addListenCommand(program: Command): void {
     .description('print the events of a running service as they happen, and forward them, signed, to your receiver')
     .option('--forward <url>', 'URL to post each event to, as a webhook would receive it', parseForwardUrl)
     .option('--events <list>', 'event types and patterns, comma-separated (default: all)', parsePatterns)
-    .option('--account <id>', 'only events of this account', parseIdOption)
+    .option('--account <id>', 'only events of this account', parseId)
     .addOption(
       new Option(
         '--pull <webhook>',
         'pull the deliveries of this webhook, and acknowledge those that --forward answers 2xx',
       )
-        .argParser(parseIdOption)
+        .argParser(parseId)
         .conflicts(['events', 'account', 'secret', 'secretFile']),
     )
     .option(

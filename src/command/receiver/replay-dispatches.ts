@@ -5,7 +5,6 @@ import { DISPATCH_PATH, type DispatchRow, describeDispatch, followReplay } from 
 
 /** Time limit for a single replay: 15 s for its POST, and the time until it is claimed. */
 const REPLAY_LIMIT_MS = 30_000
-/** Poll interval of a bulk replay. */
 const JOB_LOOK_MS = 1_000
 
 export interface ReplayDeps {

@@ -1,8 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
+import { collect, parseId, parseNumber } from '../option/option.ts'
 import { print } from '../print/print.ts'
-import { addClientOptions, type ClientOptions, openClient, parseIdOption } from './client-options.ts'
+import { addClientOptions, type ClientOptions, openClient } from './client-options.ts'
 import { replayMany, replayOne } from './replay-dispatches.ts'
 
 interface ReplayOptions extends ClientOptions {
@@ -26,12 +27,12 @@ Examples:
 export function addReplayCommand(program: Command): void {
   const command = program
     .command('replay')
-    .argument('[dispatch]', 'the document_id of one dispatch', parseIdOption)
+    .argument('[dispatch]', 'the document_id of one dispatch', parseId)
     .description('replay a dispatch, or all that match filters')
     .option('--filter <filter>', "'<field>|<operator>|<values>'; may be repeated", collect)
     .option('--confirm-duplicate', 'also replay deliveries that may have been received', false)
     .option('--dry-run', 'with --filter: print the counts, and change nothing', false)
-    .option('--limit <n>', 'with --filter: at most this many, oldest first, up to 10000', parseLimit)
+    .option('--limit <n>', 'with --filter: at most this many, oldest first, up to 10000', parseNumber(1, 10_000))
     .option('--wait', 'wait until it has ended; exit 1 when it failed', false)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox replay --help lists the options.')
@@ -47,12 +48,4 @@ async function runReplay(dispatchId: string | undefined, options: ReplayOptions)
   const deps = { client: openClient(options), clock: systemClock, print }
   if (dispatchId !== undefined) return replayOne(deps, { dispatchId, confirmDuplicate, wait })
   await replayMany(deps, { filters, confirmDuplicate, dryRun, wait, ...(limit !== undefined && { limit }) })
-}
-
-const collect = (text: string, texts: string[] = []) => [...texts, text]
-
-function parseLimit(text: string): number {
-  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (limit >= 1 && limit <= 10_000) return limit
-  throw new InvalidArgumentError('It must be a whole number from 1 to 10000.')
 }

@@ -19,10 +19,8 @@ export interface TriggerDeps {
 }
 
 export interface TriggerInput {
-  /** The event type. */
   event: string
   account?: string
-  /** The id of the resource. */
   id?: string
   /** The webhook to test, for `webhook.test`. */
   webhook?: string

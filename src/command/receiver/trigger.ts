@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
+import { parseId } from '../option/option.ts'
 import { print } from '../print/print.ts'
-import { addClientOptions, type ClientOptions, openClient, parseIdOption } from './client-options.ts'
+import { addClientOptions, type ClientOptions, openClient } from './client-options.ts'
 import { triggerEvent } from './trigger-event.ts'
 
 interface TriggerOptions extends ClientOptions {
@@ -27,9 +28,9 @@ export function addTriggerCommand(program: Command): void {
     .command('trigger')
     .argument('<event>', 'the event type: contract.update')
     .description('trigger a real event in a running service, and print its dispatches')
-    .option('--account <id>', 'the account that owns the resource', parseIdOption)
+    .option('--account <id>', 'the account that owns the resource', parseId)
     .option('--id <id>', 'the resource')
-    .option('--webhook <id>', 'the webhook to test, for webhook.test', parseIdOption)
+    .option('--webhook <id>', 'the webhook to test, for webhook.test', parseId)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox trigger --help lists the options.')
   addClientOptions(command).action(async (event: string, options: TriggerOptions) => {

@@ -5,6 +5,7 @@ import type { VerificationKeys } from '../../../packages/webhooks/src/verify-del
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
 import { parseInstant } from '../../http/shape/instant.ts'
+import { collect } from '../option/option.ts'
 import { print } from '../print/print.ts'
 import { parseHeaderLines, parseHeadersFile, verifyCapture } from './capture.ts'
 import { addSecretOptions, findSecret, type SecretOptions } from './client-options.ts'
@@ -106,8 +107,6 @@ async function readStandardInput(): Promise<Buffer> {
   if (process.stdin.isTTY) throw new FatalError('There is no body. Give it with --body-file, or on standard input.')
   return buffer(process.stdin)
 }
-
-const collect = (line: string, lines: string[] = []) => [...lines, line]
 
 function parseTime(text: string): number {
   if (/^\d{1,11}$/.test(text)) return Number(text) * 1000

@@ -165,7 +165,6 @@ function describeAnswer({ result, durationMs }: SampleAttempt) {
   return { responseExcerpt, responseHeaders: { 'content-type': type }, timings }
 }
 
-/** Bodies of answers by status. */
 const ANSWERS: Readonly<Record<number, string>> = {
   200: '{"received":true}',
   202: '{"queued":true}',

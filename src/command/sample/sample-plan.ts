@@ -10,15 +10,12 @@ export type SampleRows = { [Table in keyof DB]?: Insertable<DB[Table]>[] }
 
 /** The facts of a database that sample data refers to. */
 export interface SampleFacts {
-  /** Ids of the system roles by name. */
   roles: ReadonlyMap<string, string>
-  /** Ids of event types by name. */
   eventTypes: ReadonlyMap<string, string>
   /** The administrator, who made the rows that an operator makes. */
   administrator: UserId
 }
 
-/** Input of a fill. */
 export interface SampleInput extends SampleFacts {
   seed: number
   /** The end of the filled month. */

@@ -33,12 +33,10 @@ const SEED = 22
 /** Maximum numbers of accounts and webhooks of a sample, for the search of their ids. */
 const MOST = { accounts: 12, webhooks: 60 }
 
-/** Dependencies of a fill. */
 export interface SampleOptions {
   db: Database
   keyring: Keyring
   now: Date
-  /** The URL of the service's own receiver. */
   sinkUrl: string
   administrator: UserId
   seed?: number

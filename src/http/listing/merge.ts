@@ -38,7 +38,6 @@ export type IsOf = (accounts: readonly AccountId[]) => RawBuilder<SqlBool>
 /** The name of the field by which rows are left out; no request can have it. */
 const ELSEWHERE = ' elsewhere'
 
-/** What a list is asked for. */
 interface Wanted {
   listing: Listing
   fields: ListFields

@@ -69,7 +69,6 @@ export function buildList<Tables, Table extends keyof Tables, Found>(
   return { scope, parts: (own) => [buildPart(select(own))] }
 }
 
-/** One list within a scope. */
 interface ScopedList<Found> {
   scope: PermissionScope
   parts: BuildParts<Found>

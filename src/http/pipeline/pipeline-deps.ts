@@ -40,7 +40,6 @@ export interface Pipeline {
   replicaDb?: Database | undefined
   /** The databases that hold accounts; undefined in a service that can have no cells. */
   places?: Places | undefined
-  /** Limits concurrent expensive reads. */
   runExpensiveRead: ReadSemaphore
   /** Limits the changes of one caller that hold a connection. */
   shareChanges: ChangeShares

@@ -12,7 +12,6 @@ export interface ProblemPage {
   headers: Record<string, string>
 }
 
-/** Options of problem answers. */
 export interface ProblemAnswerOptions {
   /** The base URL of the service; a function, because the port may be chosen at start. */
   baseUrl: () => string

@@ -13,7 +13,6 @@ import type { RequestWait } from './route-declaration.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
-/** What the pipeline knows of a request beside itself. */
 interface ContextFacts {
   route: RouteDeclaration
   now: Date

@@ -10,7 +10,6 @@ import type {
   UnpreparedOf,
   UnpreparedRequest,
 } from './route-declaration.ts'
-import { checkRouteMembers } from './route-members.ts'
 
 export type { Changed, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
 export type {
@@ -35,7 +34,7 @@ export type Routes<Deps> = readonly Route<Deps>[]
 /** Refuses what is not among `Known`, also where a literal is not checked for excess members, as in a type parameter. */
 export type NoOthers<Given, Known> = { [Name in Exclude<keyof Given, keyof Known>]: never }
 
-/** Declares one v3 route, typed by its schemas. Throws for a member that no route has. */
+/** Declares one v3 route, typed by its schemas. */
 export function defineRoute<
   Deps,
   const Declaration extends RouteDeclaration,
@@ -57,8 +56,14 @@ export function defineRoute<
   >,
 ): Route<Deps> {
   const steps: object = typeof behaviour === 'function' ? { handle: behaviour } : behaviour
-  checkRouteMembers(declaration, steps)
+  if (declaration.readsReplica) checkReplicaReader(declaration)
   return { ...declaration, ...steps } as unknown as Route<Deps>
+}
+
+/** A replica makes plain reads of callers with a permission: what it lacks must not decide who gets in. */
+function checkReplicaReader({ method, path, access = 'permission', writes = false }: RouteDeclaration): void {
+  if (method === 'GET' && !writes && access === 'permission') return
+  throw new TypeError(`${method} ${path} may not read a replica: it writes, or needs no permission`)
 }
 
 /** Whether a request to the route writes, and so runs in a transaction with its event and its audit entry. */

@@ -30,7 +30,6 @@ const REFUSAL_LOG_MS = 60_000
 
 /** Counts the requests in flight of a server's connections. */
 export interface Connections {
-  /** The number of requests in flight on this connection. */
   countInFlight(socket: Socket): number
 }
 

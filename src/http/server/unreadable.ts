@@ -5,7 +5,6 @@ import type { KnownPaths } from '../route/known-path.ts'
 /** Not imported: an import reads every export of `node:http`, and with it loads the WebSocket and the fetch of Node. */
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
-/** An error of Node's HTTP parser. */
 interface ReadError extends Error {
   code?: string
   /** The last packet, which holds the offending bytes. */

@@ -34,14 +34,12 @@ export interface AlertWorkerDeps {
   url: string | undefined
   /** `ALERT_WEBHOOK_SECRET`; without it POSTs carry no signature. */
   secret: string | undefined
-  /** The base of the service's URLs. */
   baseUrl: () => string
   userAgent: string
 }
 
 /** Posts the begin and the end of incidents (docs/contract/delivery.md#alerts). */
 export interface AlertWorker {
-  /** Checks for begins and ends of incidents. */
   check(): Promise<void>
   /** Posts due incidents. Returns the number of POSTs. */
   drain(): Promise<number>

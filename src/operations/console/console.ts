@@ -7,7 +7,6 @@ import { askToSignIn } from '../../identity/pages/frame/page-url.ts'
 import type { ConsoleFile, ConsoleReader } from './console-build.ts'
 import { ASSETS_PATH, buildConsoleHeaders, renderConsolePage, renderUnbuiltPage } from './console-page.ts'
 
-/** Dependencies of the console. */
 export interface ConsoleDeps extends BrowserDeps {
   brand: Brand
   /** `APP_ENV`, which the console shows. */

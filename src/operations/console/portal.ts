@@ -8,7 +8,6 @@ import type { ConsoleReader } from './console-build.ts'
 import { renderUnbuiltPage } from './console-page.ts'
 import { buildPortalHeaders, type PortalSettings, renderPortalPage } from './portal-page.ts'
 
-/** Dependencies of the portal. */
 export interface PortalDeps {
   brand: Brand
   /** Whether this process builds the page in the background after its start. */

@@ -5,6 +5,7 @@ import { findPermissionScope, includesAccount } from '../../http/shape/caller.ts
 import { Type } from '../../http/shape/schema-type.ts'
 import { COUNT_LIMIT, readAccountActivity } from './account-activity.store.ts'
 import { placeFigures } from './add-up.ts'
+import { OF_DASHBOARD } from './range.schema.ts'
 
 /** Maximum number of accounts in one request: each may have `COUNT_LIMIT` members to look up. */
 const ACCOUNTS_LIMIT = 50
@@ -31,13 +32,9 @@ const ActivitySchema = namedObject('AccountActivity', {
 export const accountActivityRoutes: Routes<object> = [
   defineRoute(
     {
-      method: 'GET',
+      ...OF_DASHBOARD,
       path: '/api/v3/webhook/dashboard/account',
-      resource: 'webhook',
       action: 'dashboard-accounts',
-      accountScope: 'none',
-      cell: { by: 'each' },
-      readsReplica: true,
       ownAccounts: true,
       summary: 'Members, webhooks and deliveries of accounts',
       description:

@@ -3,7 +3,7 @@ import { named, namedObject, nullable, TimestampSchema, UuidSchema } from '../..
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { readActivity, readMeasured, type WebhookActivity } from './activity.store.ts'
 import { orderActivities } from './add-up.ts'
-import { RangeQuery, RangeSchema } from './range.schema.ts'
+import { OF_DASHBOARD, RangeQuery, RangeSchema } from './range.schema.ts'
 import { buildSeries, findStart, RANGES } from './series.ts'
 
 /** Maximum number of webhooks in one request: a full page of a list. */
@@ -72,14 +72,10 @@ const toAttempts = ({ success, retrying, exhausted, failed, p50Ms, p95Ms }: Atte
 export const activityRoutes: Routes<object> = [
   defineRoute(
     {
-      method: 'GET',
+      ...OF_DASHBOARD,
       path: '/api/v3/webhook/dashboard/series',
-      resource: 'webhook',
       action: 'dashboard-series',
-      accountScope: 'none',
-      readsReplica: true,
       ownAccounts: true,
-      cell: { by: 'each' },
       summary: 'Attempts over time, their durations and their failures',
       description:
         'Attempts by when they ended and what they came to, in buckets of a minute (`1h`), an hour (`24h`), 6 hours (`7d`) ' +
@@ -106,14 +102,10 @@ export const activityRoutes: Routes<object> = [
   ),
   defineRoute(
     {
-      method: 'GET',
+      ...OF_DASHBOARD,
       path: '/api/v3/webhook/dashboard/webhook',
-      resource: 'webhook',
       action: 'dashboard-webhooks',
-      accountScope: 'none',
-      readsReplica: true,
       ownAccounts: true,
-      cell: { by: 'each' },
       summary: 'Activity of webhooks in the last 24 hours',
       description:
         'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when ' +

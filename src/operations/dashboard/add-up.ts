@@ -5,7 +5,6 @@ import type { Share } from './breakdown.store.ts'
 import type { Summary } from './dashboard.store.ts'
 import type { QueueDepth } from './queue-depth.store.ts'
 
-/** Adds the members of counts. */
 function addCounts<Counts extends object>(parts: readonly Counts[]): Counts {
   const sums: Record<string, number> = {}
   for (const part of parts)

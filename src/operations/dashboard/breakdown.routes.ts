@@ -6,7 +6,7 @@ import { BY_WEBHOOK } from '../../webhook/reach/row-owner.ts'
 import { addShares } from './add-up.ts'
 import { findBreakdown, readEventShares } from './breakdown.store.ts'
 import { buildBreakdown, findBreakdownStart } from './breakdown.ts'
-import { RangeQuery, RangeSchema } from './range.schema.ts'
+import { OF_DASHBOARD, RangeQuery, RangeSchema } from './range.schema.ts'
 
 const Count = Type.Integer()
 
@@ -40,13 +40,10 @@ const EventSharesSchema = namedObject('EventShares', {
 export const breakdownRoutes: Routes<object> = [
   defineRoute(
     {
-      method: 'GET',
+      ...OF_DASHBOARD,
       path: '/api/v3/webhook/dashboard/webhook/{id}',
-      resource: 'webhook',
       action: 'dashboard-breakdown',
       cell: BY_WEBHOOK,
-      accountScope: 'none',
-      readsReplica: true,
       ownAccounts: true,
       summary: 'Attempts of a webhook by answer and by event type',
       description:
@@ -70,13 +67,9 @@ export const breakdownRoutes: Routes<object> = [
   ),
   defineRoute(
     {
-      method: 'GET',
+      ...OF_DASHBOARD,
       path: '/api/v3/webhook/dashboard/event',
-      resource: 'webhook',
       action: 'dashboard-events',
-      cell: { by: 'each' },
-      accountScope: 'none',
-      readsReplica: true,
       ownAccounts: true,
       summary: 'Attempts by event type',
       description:

@@ -7,11 +7,11 @@ import { DispatchRow } from '../../webhook/ledger/dispatch.schema.ts'
 import { toDispatchRow } from '../../webhook/ledger/dispatch-row.ts'
 import { addSummaries } from './add-up.ts'
 import { readSummary } from './dashboard.store.ts'
+import { OF_DASHBOARD } from './range.schema.ts'
 
 /** Failures the summary shows (docs/contract/delivery.md#fixed-constants). */
 const RECENT_FAILURES = 10
 
-/** Dependencies of the dashboard. */
 export interface DashboardDeps {
   catalogue: readonly CatalogueEntry[]
 }
@@ -52,15 +52,11 @@ const SummarySchema = namedObject('DashboardSummary', {
 export const dashboardRoutes: Routes<DashboardDeps> = [
   defineRoute(
     {
-      method: 'GET',
+      ...OF_DASHBOARD,
       path: '/api/v3/webhook/dashboard/summary',
-      resource: 'webhook',
       action: 'dashboard',
-      accountScope: 'none',
       ownAccounts: true,
-      cell: { by: 'each' },
       isExpensive: true,
-      readsReplica: true,
       problems: ['read_too_expensive'],
       summary: 'Deliveries, webhooks and catalogue at a glance',
       data: SummarySchema,

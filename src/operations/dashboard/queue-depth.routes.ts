@@ -3,6 +3,7 @@ import { namedObject, nullable, TimestampSchema } from '../../http/route/schema.
 import { Type } from '../../http/shape/schema-type.ts'
 import { addDepths } from './add-up.ts'
 import { readQueueDepth } from './queue-depth.store.ts'
+import { OF_DASHBOARD } from './range.schema.ts'
 
 const Count = Type.Integer()
 
@@ -26,14 +27,10 @@ const QueueDepthSchema = namedObject('QueueDepth', {
 export const queueDepthRoutes: Routes<object> = [
   defineRoute(
     {
-      method: 'GET',
+      ...OF_DASHBOARD,
       path: '/api/v3/webhook/dashboard/queue',
-      resource: 'webhook',
       action: 'dashboard-queue',
-      accountScope: 'none',
-      cell: { by: 'each' },
       isExpensive: true,
-      readsReplica: true,
       problems: ['read_too_expensive'],
       summary: 'Deliveries that wait, by lane',
       description:

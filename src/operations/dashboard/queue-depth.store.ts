@@ -8,7 +8,6 @@ const DUE_LANES = ['fast', 'slow', 'throttled'] as const
 
 type DueLane = (typeof DUE_LANES)[number]
 
-/** Work of a lane. */
 interface LaneDepth {
   /** Due deliveries that no process has begun. */
   waiting: number

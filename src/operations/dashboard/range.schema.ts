@@ -13,3 +13,12 @@ export const RangeQuery = Type.Object({
     Type.Unsafe<Range>({ type: 'string', enum: NAMES, default: '24h', description: 'Default: 24h.' }),
   ),
 })
+
+/** What the routes of the dashboard of webhooks declare alike. */
+export const OF_DASHBOARD = {
+  method: 'GET',
+  resource: 'webhook',
+  accountScope: 'none',
+  cell: { by: 'each' },
+  readsReplica: true,
+} as const

@@ -53,8 +53,8 @@ export async function readReplicaFacts(db: Database): Promise<ReplicaFacts> {
   return row
 }
 
-/** Ciphertexts are `v1.<key id>. ...` (src/base/keyring.ts). */
-const countKeys = statement<KeyUse>(`
+/** Counts the stored secrets by kind and key: ciphertexts are `v1.<key id>. ...` (src/base/keyring.ts). */
+export const countStoredSecrets = statement<KeyUse>(`
   select kind, split_part(sealed, '.', 2) as "keyId", count(*) as count from (
     select 'webhook secrets' as kind, secret_encrypted as sealed from webhook where deleted_at is null
     union all
@@ -68,8 +68,3 @@ const countKeys = statement<KeyUse>(`
     union all
     select 'signing keys', private_key from oauth_signing_key
   ) s where sealed is not null group by 1, 2 order by 1, 2`)
-
-/** Counts the stored secrets by kind and key. */
-export function countStoredSecrets(db: Database): Promise<KeyUse[]> {
-  return countKeys(db)
-}

@@ -81,7 +81,6 @@ export interface Finding {
   severity: 'failure' | 'warning'
   /** Finding, with its figures. Never contains a secret. */
   detail: string
-  /** Remedy. */
   remedy: string
 }
 

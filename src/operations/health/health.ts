@@ -21,19 +21,12 @@ export interface ComponentHealth {
   details: object
 }
 
-/** Dependencies of the health routes. */
 export interface HealthDeps {
-  /** The health of outbound webhooks, at most 5 s old. */
   readWebhookOutHealth: () => Promise<ComponentHealth>
-  /** The health of realtime publishing, at most 5 s old. */
   readRealtimeHealth: () => Promise<RealtimeHealth>
-  /** The health of provisioning, at most 5 s old. */
   readProvisioningHealth: () => Promise<ComponentHealth>
-  /** The health of stored secrets, at most 5 s old. */
   readSecretHealth: () => Promise<ComponentHealth>
-  /** The health of the clocks of all processes, at most 5 s old. */
   readClockHealth: () => Promise<ComponentHealth>
-  /** The health of the connections of accounts, at most 5 s old. */
   readConnectionHealth: () => Promise<ComponentHealth>
   /** The health of the event log, at most 5 s old; undefined without one. */
   readEventLogHealth: (() => Promise<ComponentHealth>) | undefined
@@ -55,13 +48,11 @@ export async function checkWebhookOut(db: Database, now: Date, cells: CellFacts 
   return { component: 'webhook-out', status: decideWebhookOutHealth(facts), checkedAt: now, details }
 }
 
-/** Checks provisioning at `now`. */
 async function checkProvisioning(db: Database, now: Date): Promise<ComponentHealth> {
   const details = await readProvisioningFacts(db, now)
   return { component: 'provisioning', status: decideProvisioningHealth(details), checkedAt: now, details }
 }
 
-/** Checks stored secrets at `now`. */
 async function checkSecrets(
   db: Database,
   { keyIds, cells, now }: { keyIds: readonly string[]; cells: CellFacts | undefined; now: Date },
@@ -75,20 +66,17 @@ async function checkSecrets(
   return { component: 'stored-secrets', status: decideSecretHealth(facts), checkedAt: now, details }
 }
 
-/** Checks the clocks of all processes at `now`. */
 async function checkClock(db: Database, now: Date): Promise<ComponentHealth> {
   const details = await readClockFacts(db, now)
   return { component: 'clock', status: decideClockHealth(details), checkedAt: now, details }
 }
 
-/** Checks the connections of accounts at `now`. */
 async function checkConnections(db: Database, now: Date): Promise<ComponentHealth> {
   const facts = await readConnectionFacts(db, now)
   const details = { ...facts, refusals_today: await readRefusals(db, now) }
   return { component: 'connections', status: decideConnectionHealth(facts), checkedAt: now, details }
 }
 
-/** Checks the event log at `now`. */
 async function checkEventLog(db: Database, now: Date): Promise<ComponentHealth> {
   const details = await readEventLogFacts(db, now)
   return { component: 'event-log', status: decideEventLogHealth(details), checkedAt: now, details }
@@ -106,12 +94,9 @@ async function checkCells(readCellFacts: ReadCellFacts, now: Date): Promise<Comp
 export function buildHealthDeps(deps: {
   db: Database
   clock: Pick<Clock, 'now'>
-  /** The key ids of SECRET_KEY. */
   keyIds: readonly string[]
-  /** Whether events are appended to a log. */
   hasEventLog: boolean
   readRealtimeHealth: HealthDeps['readRealtimeHealth']
-  /** What is known of the cells; undefined without any. */
   readCellFacts: ReadCellFacts
 }): HealthDeps {
   const { db, clock, keyIds, readRealtimeHealth, readCellFacts } = deps

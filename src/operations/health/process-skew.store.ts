@@ -19,12 +19,10 @@ export async function saveProcessSkew(db: Database, { process, skewMs }: Process
   await save(db, { process, skewMs: Math.round(skewMs), now })
 }
 
-const remove = statement<never, { process: string }>('delete from process_skew where process = $process')
-
 /** Removes a process whose machine has the time of the database again, or that stops. */
-export async function removeProcessSkew(db: Database, process: string): Promise<void> {
-  await remove(db, { process })
-}
+export const removeProcessSkew = statement<never, { process: string }>(
+  'delete from process_skew where process = $process',
+)
 
 /** The processes that reported themselves after `since` and before `until`, the latest first, up to `limit`. */
 export const listProcessSkews = statement<ProcessSkew, { since: Date; until: Date; limit: number }>(`

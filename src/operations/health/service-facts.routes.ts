@@ -3,7 +3,6 @@ import { enumSchema, namedObject, nullable, TimestampSchema } from '../../http/r
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { FIXED_RULES, type ServiceFacts } from './service-facts.ts'
 
-/** Dependencies of the route. */
 export interface ServiceDeps {
   readFacts: () => Promise<ServiceFacts>
 }

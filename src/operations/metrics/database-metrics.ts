@@ -33,37 +33,25 @@ export function addDatabaseMetrics(deps: DatabaseMetricsDeps, metrics: Instrumen
     'database_refused_total',
     'Callers rejected without an attempt: the breaker was open, or too many callers waited.',
     ['pool'],
-    (counter) => {
-      counter.reset()
-      each((labels, { refused }) => counter.inc(labels, refused))
-    },
+    (counter) => each((labels, { refused }) => counter.inc(labels, refused)),
   )
   metrics.counter(
     'database_silent_connections_total',
     'Connections discarded because the database did not answer.',
     ['pool'],
-    (counter) => {
-      counter.reset()
-      each((labels, { silent }) => counter.inc(labels, silent))
-    },
+    (counter) => each((labels, { silent }) => counter.inc(labels, silent)),
   )
   metrics.counter(
     'database_listen_reconnects_total',
     'LISTEN connections opened in place of a closed or silent one.',
     [],
-    (counter) => {
-      counter.reset()
-      counter.inc(countListenReconnects())
-    },
+    (counter) => counter.inc(countListenReconnects()),
   )
   metrics.counter(
     'database_primary_switches_total',
     'Times another server of the connection string became the primary.',
     [],
-    (counter) => {
-      counter.reset()
-      counter.inc(countSwitches())
-    },
+    (counter) => counter.inc(countSwitches()),
   )
   addReplicaMetrics(replica, metrics)
 }
@@ -75,7 +63,6 @@ function addReplicaMetrics(replica: DatabaseMetricsDeps['replica'], metrics: Ins
     '1 while reads use the replica; 0 while it is behind, unproven or unavailable.',
     ['status'],
     (gauge) => {
-      gauge.reset()
       const state = replica?.()
       if (state) gauge.set({ status: state.status }, isUsable(state.status) ? 1 : 0)
     },
@@ -85,7 +72,6 @@ function addReplicaMetrics(replica: DatabaseMetricsDeps['replica'], metrics: Ins
     'Bytes of the write-ahead log that the replica lacked at its last check.',
     [],
     (gauge) => {
-      gauge.reset()
       const lagBytes = replica?.().lagBytes
       if (lagBytes !== undefined) gauge.set(lagBytes)
     },
@@ -95,7 +81,6 @@ function addReplicaMetrics(replica: DatabaseMetricsDeps['replica'], metrics: Ins
     'Connections of reads that may use the replica, by the server that they got.',
     ['server'],
     (counter) => {
-      counter.reset()
       const reads = replica?.().reads ?? { replica: 0, primary: 0 }
       for (const server of ['replica', 'primary'] as const) counter.inc({ server }, reads[server])
     },

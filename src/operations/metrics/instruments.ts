@@ -3,8 +3,8 @@ import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
 /** Makers of the metrics of one registry. */
 export type Instruments = ReturnType<typeof buildInstruments>
 
-/** Description of a metric. `collect` sets its value when it is rendered. */
-type Described<Label extends string, Metric> = [
+/** Description of a metric. `collect` sets its values when it is rendered, from none. */
+type Described<Label extends string, Metric extends { reset(): void }> = [
   name: string,
   help: string,
   labelNames?: readonly Label[],
@@ -13,12 +13,14 @@ type Described<Label extends string, Metric> = [
 
 /** Builds the makers of the metrics of a registry. */
 export function buildInstruments(registry: Registry) {
-  function describe<Label extends string, Metric>(given: Described<Label, Metric>) {
+  function describe<Label extends string, Metric extends { reset(): void }>(given: Described<Label, Metric>) {
     const [name, help, labelNames = [], collect] = given
     return {
       ...{ name, help, labelNames, registers: [registry] },
       collect(this: Metric) {
-        collect?.(this)
+        if (!collect) return
+        this.reset()
+        collect(this)
       },
     }
   }

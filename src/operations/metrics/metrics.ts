@@ -32,13 +32,10 @@ export interface Metrics extends ProcessMetrics, ConnectionMetrics {
   /** The Prometheus text of `GET /metrics`, at most 5 s old. */
   render(): Promise<string>
   contentType: string
-  /** Counts recorded attempts and notices. */
   countAttempts(recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]): void
   /** Counts an attempt that was not made for a fault of this process. */
   countOwnFault(fault: OwnFault): void
-  /** Counts recorded attempts of provisioning. */
   countProvisioning(recorded: readonly RecordedDelivery[]): void
-  /** Counts an answered request. */
   countRequest(request: { route: string; method: string; status: number; durationMs: number }): void
   realtime: RealtimeMetrics
   /** Counts of the relay of the event log; undefined without one in this process. */
@@ -50,18 +47,14 @@ export interface Metrics extends ProcessMetrics, ConnectionMetrics {
 export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
   db: Database
   clock: Clock
-  /** The key ids of SECRET_KEY. */
   keyIds: readonly string[]
   storage: StorageMetricsDeps
-  /** Whether events are appended to a log. */
   hasEventLog: boolean
-  /** What is known of the cells; undefined without any. */
   readCellFacts: ReadCellFacts
   /** The relay of the event log in this process. */
   relay?: EventLogMetricsDeps | undefined
   /** POSTs in flight. */
   inFlight: () => number
-  /** The roles of this process. */
   roles: readonly string[]
   /** Every role that a process may have. */
   allRoles: readonly string[]
@@ -143,7 +136,6 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
   }
 }
 
-/** Counts the attempts that this process could not make. */
 function buildOwnFaultCounter(metrics: Instruments): Metrics['countOwnFault'] {
   const faults = metrics.counter(
     'signalbox_own_faults_total',

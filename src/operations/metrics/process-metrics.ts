@@ -33,7 +33,6 @@ export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, met
     ['reason'],
     (counter) => {
       const { dropped, summed } = logCounts?.() ?? { dropped: 0, summed: 0 }
-      counter.reset()
       counter.inc({ reason: 'dropped' }, dropped)
       counter.inc({ reason: 'summed' }, summed)
     },

@@ -10,15 +10,11 @@ export interface CountedMessage {
 
 /** The metrics of realtime publishing, of this process. */
 export interface RealtimeMetrics {
-  /** Counts recorded attempts. */
   countMessages(messages: readonly CountedMessage[]): void
   /** Counts messages that log-only mode did not publish. */
   countUnpublished(messages: number): void
-  /** Counts a request to the provider, by its result. */
   countRequest(request: { source: string; outcome: string }): void
-  /** Counts an authorization of a channel, by its answer. */
   countAuthorization(answer: 'granted' | 'refused'): void
-  /** Counts an event of a webhook of the provider. */
   countProviderEvent(name: string): void
   /** Counts an event of a channel of the embedded server, and whether the inspector has it. */
   countChannelEvent(name: string, isRecorded: boolean): void
@@ -36,7 +32,6 @@ export interface BusFacts {
   losses: number
 }
 
-/** The classes of a failed attempt. */
 const ERRORS = Object.keys({
   ...{ connect: true, dns: true, tls: true, timeout: true, reset: true, protocol: true, redirect: true },
   ...{ not_json: true, http_4xx: true, http_5xx: true, interrupted: true },
@@ -131,7 +126,6 @@ function addBusMetrics(metrics: Instruments, read: () => BusFacts | undefined): 
     ['path'],
     (counter) => {
       const { bus = 0, database = 0 } = read() ?? {}
-      counter.reset()
       counter.inc({ path: 'bus' }, bus)
       counter.inc({ path: 'database' }, database)
     },
@@ -140,18 +134,9 @@ function addBusMetrics(metrics: Instruments, read: () => BusFacts | undefined): 
     'realtime_bus_repeats_total',
     'Repetitions that this process asked others for, because the bus lost messages.',
     [],
-    (counter) => {
-      counter.reset()
-      counter.inc(read()?.repeats ?? 0)
-    },
+    (counter) => counter.inc(read()?.repeats ?? 0),
   )
-  metrics.counter(
-    'realtime_bus_lost_total',
-    'Messages of other processes that could not be repeated.',
-    [],
-    (counter) => {
-      counter.reset()
-      counter.inc(read()?.losses ?? 0)
-    },
+  metrics.counter('realtime_bus_lost_total', 'Messages of other processes that could not be repeated.', [], (counter) =>
+    counter.inc(read()?.losses ?? 0),
   )
 }

@@ -20,9 +20,7 @@ export function buildSharedMetrics(deps: {
   clock: Clock
   keyIds: readonly string[]
   storage: StorageMetricsDeps
-  /** Whether events are appended to a log. */
   hasEventLog: boolean
-  /** What is known of the cells; undefined without any. */
   readCellFacts: ReadCellFacts
 }): () => Promise<string> {
   const registry = new Registry()
@@ -85,7 +83,6 @@ export function buildSharedMetrics(deps: {
   }
 }
 
-/** End statuses of a provisioning delivery. */
 const PROVISIONING_ENDS = ['delivered', 'failed', 'dead_letter', 'cancelled'] as const
 
 /** The metrics of provisioning of all processes. */
@@ -110,7 +107,6 @@ function buildProvisioningMetrics(metrics: Instruments): (db: Database, now: Dat
   }
 }
 
-/** The metric of the certificates of SAML connections. */
 function buildCertificateMetrics(metrics: Instruments): (db: Database, now: Date) => Promise<void> {
   const certificates = metrics.gauge(
     'connection_certificates',

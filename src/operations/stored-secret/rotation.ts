@@ -1,6 +1,5 @@
 import type { SecretCount } from './stored-secret.store.ts'
 
-/** Progress of a rotation of SECRET_KEY. */
 interface RotationStatus {
   /** The lines of a table for a user. */
   lines: string[]

@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../statement/database.ts'
-import { changeStatement, statement } from '../statement/statement.ts'
+import { changeStatement, rowStatement, statement } from '../statement/statement.ts'
 
 /** Where an account is. */
 export interface AccountPlace {
@@ -32,13 +32,8 @@ export interface DatabaseIdentity {
   cell: string | null
 }
 
-const selectIdentity = statement<DatabaseIdentity>('select home, cell from database_identity')
-
 /** The identity of a database; undefined before the first `signalbox cell add`. */
-export async function findIdentity(db: Database): Promise<DatabaseIdentity | undefined> {
-  const [identity] = await selectIdentity(db)
-  return identity
-}
+export const findIdentity = rowStatement<DatabaseIdentity>('select home, cell from database_identity')
 
 const insertIdentity = changeStatement<{ home: string }>(
   `insert into database_identity (home, cell) values ($home, null) on conflict (is_only) do nothing`,
@@ -64,30 +59,17 @@ export interface CellRecord {
 
 const CELL = `name, state, database_url_encrypted as "databaseUrlEncrypted", created_at as "createdAt"`
 
-const selectAll = statement<CellRecord>(`select ${CELL} from cell order by name`)
-
 /** The cells, by name. */
-export function listCells(db: Database): Promise<CellRecord[]> {
-  return selectAll(db)
-}
-
-const selectOne = statement<CellRecord, { name: string }>(`select ${CELL} from cell where name = $name`)
+export const listCells = statement<CellRecord>(`select ${CELL} from cell order by name`)
 
 /** The cell of this name. */
-export async function findCell(db: Database, name: string): Promise<CellRecord | undefined> {
-  const [cell] = await selectOne(db, { name })
-  return cell
-}
+export const findCell = rowStatement<CellRecord, { name: string }>(`select ${CELL} from cell where name = $name`)
 
-const upsert = changeStatement<{ name: string; url: string; now: Date }>(`
+/** Writes a cell that is joining, or the connection string of one that is there. */
+export const writeCell = changeStatement<{ name: string; url: string; now: Date }>(`
   insert into cell as c (name, database_url_encrypted, state, created_at, updated_at)
   values ($name, $url, 'joining', $now, $now)
   on conflict (name) do update set database_url_encrypted = excluded.database_url_encrypted, updated_at = excluded.updated_at`)
-
-/** Writes a cell that is joining, or the connection string of one that is there. */
-export async function writeCell(db: Database, cell: { name: string; url: string; now: Date }): Promise<void> {
-  await upsert(db, cell)
-}
 
 const updateState = changeStatement<{ name: string; state: CellState; from: readonly CellState[]; now: Date }>(`
   update cell set state = $state, updated_at = $now where name = $name and state = any($from::text[])`)
@@ -110,29 +92,17 @@ export async function removeCell(db: Database, name: string): Promise<boolean> {
   return (await remove(db, { name })) > 0
 }
 
-const lockTable = statement<object>('lock table cell in share row exclusive mode')
-
 /** Lets no cell be added or removed until the transaction ends. */
-export async function lockCells(tx: Database): Promise<void> {
-  await lockTable(tx)
-}
+export const lockCells = statement<object>('lock table cell in share row exclusive mode')
 
-const lockRow = statement<{ state: CellState }, { name: string }>(
+/** Lets no move to a cell begin until the transaction ends: those that began before are seen afterwards. */
+export const lockCell = statement<{ state: CellState }, { name: string }>(
   'select state from cell where name = $name for update',
 )
 
-/** Lets no move to a cell begin until the transaction ends: those that began before are seen afterwards. */
-export async function lockCell(tx: Database, name: string): Promise<void> {
-  await lockRow(tx, { name })
-}
-
-const closeUnused = statement<object>(`
-  select close_fence() where not exists (select from cell) and not exists (select from account_move)`)
-
 /** Ends the checks of writes in home without a cell. Behind `lockCells`. Throws the lock timeout (5 s). */
-export async function closeUnusedFence(tx: Database): Promise<void> {
-  await closeUnused(tx)
-}
+export const closeUnusedFence = statement<object>(`
+  select close_fence() where not exists (select from cell) and not exists (select from account_move)`)
 
 const countAccounts = statement<{ cell: string; accounts: number }>(
   `select cell, count(*)::int as accounts from account_cell where cell is not null group by cell`,

@@ -56,7 +56,6 @@ export class CellUnknownError extends Error {
   }
 }
 
-/** Maximum number of cached accounts. */
 const ACCOUNTS_LIMIT = 20_000
 
 /** Every account is in home. */

@@ -9,7 +9,6 @@ export interface DirectedAccount {
   cell: string | null
   /** Raised by each move. */
   version: number
-  /** Whether it moves. */
   isMoving: boolean
 }
 

@@ -30,9 +30,7 @@ export interface InvalidatedCache<Value> {
   invalidate(change: Invalidation): void
 }
 
-/** Options of a cache. */
 export interface InvalidatedCacheOptions<Value> {
-  /** Maximum number of entries; beyond it the least recently used one is evicted. */
   limit: number
   /** Called at each use. */
   isLive: () => boolean

@@ -4,7 +4,6 @@ import { CONNECT_BOUND_MS, connectClient } from './connect-limit.ts'
 import { HostClient } from './host-client.ts'
 import { type ClientInternals, SERVER_KEEP_ALIVE } from './pool-client.ts'
 
-/** Delay before a reconnect. */
 const RECONNECT_MS = 250
 
 /** Timeout of a statement on this connection; none reads a table. */
@@ -16,7 +15,6 @@ const KEEP_ALIVE_MS = 10_000
 /** Interval of liveness queries: a middlebox may acknowledge on a lost connection. Milliseconds. */
 const PROBE_EVERY_MS = 1_000
 
-/** Timeout for closing the connection. */
 const CLOSE_LIMIT_MS = 500
 
 /** A dedicated LISTEN connection that reconnects. */

@@ -41,7 +41,6 @@ export interface Notifier {
   stop(): Promise<void>
 }
 
-/** Options of a notifier. */
 export interface NotifierOptions {
   /** For LISTEN and NOTIFY: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string

@@ -45,7 +45,6 @@ export interface ClientInternals {
   connection: { stream: Socket; on(event: 'parameterStatus', listen: (message: ParameterStatus) => void): void }
 }
 
-/** Options of a client class. */
 export interface ClientOptions {
   silenceLimitMs: number
   /** Whether the connection is idle, so that its silence means nothing. */

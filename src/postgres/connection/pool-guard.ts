@@ -15,7 +15,6 @@ export interface PoolState {
   refused: number
   /** Number of connections whose server did not answer within the silence limit. */
   silent: number
-  /** Open connections. */
   connections: number
   /** Callers that wait for one. */
   waiting: number
@@ -28,7 +27,6 @@ export type Siblings = Set<(sinceMs: number) => void>
 export interface PoolGuard {
   /** A connection of the pool. Rejects at once, with a `RefusedError`, while the breaker is open or too many wait. */
   connect(): Promise<pg.PoolClient>
-  /** Whether the connection is idle. */
   isResting(client: pg.ClientBase): boolean
   /** Reports a dead connection, with the length of its silence. */
   noteSilent(silenceMs: number): void

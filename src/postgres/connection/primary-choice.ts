@@ -24,7 +24,6 @@ export interface ServerProbe {
 /** An open connection to a server. */
 export interface ServerConnection {
   host: string
-  /** Ends it at once. */
   end(): void
 }
 
@@ -39,7 +38,6 @@ export interface PrimaryChoice {
   distrust(host: string): void
   /** Registers a connection, which is ended when another server is the primary. Returns its removal. */
   enter(connection: ServerConnection): () => void
-  /** Number of changes of the primary. */
   countSwitches(): number
   /** Calls `listen` when another server is the primary. Returns the removal. */
   onSwitch(listen: () => void): () => void

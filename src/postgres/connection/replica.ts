@@ -41,7 +41,6 @@ export interface ReplicaChoice {
   state(): ReplicaState
 }
 
-/** Dependencies of the choice. */
 export interface ReplicaDeps {
   /** Reads the position of the primary. */
   readPosition(): Promise<PrimaryPosition>

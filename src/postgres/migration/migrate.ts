@@ -7,7 +7,6 @@ import { ADVISORY_LOCKS } from '../statement/locks.ts'
 import { openMigrationClient } from './migration-client.ts'
 import { MigrationError, type MigrationErrorCode } from './migration-error.ts'
 
-/** The folder of the numbered SQL files. */
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', '..', 'migrations')
 
 /** Wait for the lock of migrations before a log line. */
@@ -65,7 +64,6 @@ export async function readMigrations(directory: string = MIGRATIONS_DIRECTORY): 
   )
 }
 
-/** Options of a migration. */
 export interface MigrateOptions {
   migrations?: Migration[]
   /** Stops after that migration (tests of old schemas). */
@@ -166,7 +164,6 @@ async function takeInSteps(client: pg.Client, { stop, onWait }: MigrateOptions):
   return false
 }
 
-/** Creates the table of migrations. */
 async function ensureTable(client: pg.Client): Promise<void> {
   await client.query(
     `create table if not exists schema_migration (

@@ -24,7 +24,6 @@ import { type KnownColumns, queryPrepared } from './prepared-query.ts'
  */
 export const PREPARED_PER_CONNECTION = 500
 
-/** Size of the cache of statement names. */
 const NAMES_LIMIT = 2_000
 
 /** The name of a prepared statement: equal texts have equal names on every connection. */

@@ -22,7 +22,7 @@ export function statement<Row, Params extends object | undefined = undefined>(
   return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
 }
 
-/** A `statement` that has one row at most. Returns it, or undefined. */
+/** A statement of one row at most, as a look-up by a key: returns that row. */
 export function rowStatement<Row, Params extends object | undefined = undefined>(
   text: string,
 ): (db: Database, ...given: Given<Params>) => Promise<Row | undefined> {

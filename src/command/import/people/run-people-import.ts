@@ -20,7 +20,6 @@ import { type PeopleRules, type PersonPlan, planPerson } from './plan-person.ts'
 /** People of one transaction. */
 const BATCH = 100
 
-/** Dependencies of a run. */
 export interface PeopleRun {
   source: PeopleSource
   /** The rows of all files, read anew at each call. */
@@ -31,7 +30,6 @@ export interface PeopleRun {
   deps: { ids: IdMaker; keyring: Keyring }
   record: CommandRecorder
   isDryRun: boolean
-  /** Called with each result as it comes. */
   onResult: (result: PeopleResult) => void
 }
 

@@ -24,7 +24,6 @@ interface SourceClientOptions {
   /** `https://api.svix.com`, without a slash at its end. */
   baseUrl: string
   token: string
-  /** Waits between two tries. */
   sleep: (ms: number) => Promise<void>
 }
 

@@ -6,7 +6,6 @@ export interface SourceApi {
   get(path: string, query?: Readonly<Record<string, string>>): Promise<unknown>
 }
 
-/** Options of the operator about the source. */
 export interface SourceChoice {
   /** Ids of the applications, projects or tenants to import; all that the source lists without one. */
   only: readonly string[]

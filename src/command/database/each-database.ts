@@ -1,8 +1,8 @@
-import type { Resources } from '../app/prepare/resources.ts'
-import { buildKeyring } from '../base/keyring.ts'
-import { systemRandom } from '../base/random.ts'
-import type { Database } from '../postgres/statement/database.ts'
-import { printError } from './print/print.ts'
+import type { Resources } from '../../app/prepare/resources.ts'
+import { buildKeyring } from '../../base/keyring.ts'
+import { systemRandom } from '../../base/random.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { printError } from '../print/print.ts'
 
 /** Runs `work` on home, then on every cell. A cell that fails sets exit code 1 and stops no other. Returns the rest. */
 export async function onEachDatabase(
@@ -10,8 +10,8 @@ export async function onEachDatabase(
   work: (db: Database, cell: string | null) => Promise<void>,
 ): Promise<string[]> {
   const [{ cellContextOf, listCells }, { openDatabase }] = await Promise.all([
-    import('../postgres/cell/cell.store.ts'),
-    import('../postgres/statement/database.ts'),
+    import('../../postgres/cell/cell.store.ts'),
+    import('../../postgres/statement/database.ts'),
   ])
   await work(database.db, null)
   const keyring = buildKeyring(secrets.secretKey, systemRandom)
