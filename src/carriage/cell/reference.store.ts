@@ -13,6 +13,7 @@ export interface HomeFacts {
   hasLog: boolean
 }
 
+/** Reads what home has. */
 export const readHomeFacts = onlyRowStatement<HomeFacts>(`
   select current_setting('wal_level') as "walLevel", current_setting('max_wal_senders')::int as "walSenders",
     exists (select from pg_roles where rolname = current_user and (rolsuper or rolreplication)) as "mayReplicate",
@@ -121,6 +122,7 @@ export interface ReferenceFacts {
   position: string | null
 }
 
+/** Reads the standing of the reference rows. */
 export const readReferenceFacts = onlyRowStatement<ReferenceFacts>(`
   select s.oid is not null as "isSubscribed", coalesce(s.subenabled, false) and p.pid is not null as "isRunning",
     (select count(*)::int from pg_subscription_rel r where r.srsubid = s.oid and r.srsubstate <> 'r') as copying,

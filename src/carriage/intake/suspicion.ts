@@ -21,6 +21,7 @@ export interface Suspicion {
   check(log: EventLog, state: IntakeState): Promise<void>
 }
 
+/** Builds it. */
 export function buildSuspicion(monotonicMs: () => number): Suspicion {
   let sinceMs: number | undefined
   let checked: { log: EventLog; reconnects: number; atMs: number } | undefined

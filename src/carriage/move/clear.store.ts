@@ -103,6 +103,7 @@ const deleteListedOf = (table: string) =>
 const deleteListedEnded = deleteListedOf('realtime_message_ended')
 const deleteListedOpen = deleteListedOf('realtime_message_open')
 
+/** Deletes the listed messages. */
 export async function deleteListedMessages(tx: Database, rows: string): Promise<void> {
   await deleteListedEnded(tx, { rows })
   await deleteListedOpen(tx, { rows })

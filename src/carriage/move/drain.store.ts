@@ -112,6 +112,7 @@ export async function wakeRealtimeQueue(tx: Database, account: AccountId): Promi
   await wakeRealtime(tx, { account })
 }
 
+/** The time of a database, for `hasOlderTransactions`. */
 export const readTime = valueStatement<string>('select clock_timestamp()::text as now')
 
 /** Whether transactions run that began before this instant. */
@@ -121,13 +122,7 @@ export const hasOlderTransactions = valueStatement<boolean, { since: string }>(`
       and pid <> pg_backend_pid() and xact_start < $since::timestamptz
   ) as waits`)
 
-/** A position in the event log: what a database has taken in. */
-export interface KnownPosition {
-  incarnation: string | null
-  sequence: number
-}
-
 /** Up to where this database has taken in the log; undefined while it reads from an instant on, or not at all. */
-export const readTaken = rowStatement<KnownPosition>(
+export const readTaken = rowStatement<{ incarnation: string | null; sequence: number }>(
   `select incarnation, sequence::float8 as sequence from log_intake where name = 'events' and read_since is null`,
 )

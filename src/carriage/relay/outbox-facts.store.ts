@@ -18,6 +18,7 @@ export interface OutboxFacts {
   lossAt: Date | null
 }
 
+/** Reads the facts. Counts end at `limit`. */
 export const readOutboxFacts = onlyRowStatement<OutboxFacts, { limit: number }>(`
   select exists (
       select from pg_trigger where tgrelid = 'event_occurrence'::regclass and tgname = 'record_outbox') as "isOpen",

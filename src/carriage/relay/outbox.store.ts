@@ -71,6 +71,7 @@ export const renewRelay = rowStatement<RelayState, { relay: string; leaseMs: num
   `update event_log set ${LEASE} where name = 'events' and ${HAS_LEASE} returning ${STATE}`,
 )
 
+/** Releases the lease. */
 export const releaseRelay = changeStatement<{ relay: string }>(
   `update event_log set relay = null, lease_until = null where name = 'events' and ${HAS_LEASE}`,
 )

@@ -50,6 +50,7 @@ export interface JobRunner {
 /** Result of a round: a job moved, all jobs wait, or none runs. */
 type Round = 'moved' | 'held' | 'idle'
 
+/** Builds a runner. */
 export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunnerDeps<Id, Job>): JobRunner {
   const { db, clock, logger, name } = deps
   const stopping = new AbortController()

@@ -26,10 +26,12 @@ export function selectEventTypes(db: Database, scope: PermissionScope) {
   return scope === 'all' ? all : all.where('account_scope', '=', 'account').where('is_tenant_visible', '=', true)
 }
 
+/** The row with this id. */
 export const findEventType = rowStatement<EventTypeRecord, { id: string }>(
   `select ${eventType.members('e')} from event e where e.document_id = $id`,
 )
 
+/** The rows with these names. */
 export const findEventTypesByName = statement<EventTypeRecord, { names: readonly string[] }>(
   `select ${eventType.members('e')} from event e where e.internal = any($names)`,
 )

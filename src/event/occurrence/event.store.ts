@@ -51,6 +51,7 @@ export type EventRecord = Omit<StoredEvent, 'routedAt'>
 
 const toStoredRow = wireOf(stored, EventRow)
 
+/** Maps an event for the wire. */
 export function toEventRow(event: StoredEvent): Static<typeof EventRow> {
   return { ...toStoredRow(event), updated_at: (event.routedAt ?? event.createdAt).toISOString() }
 }
@@ -139,6 +140,7 @@ export async function findEventOwner(db: Database, id: string): Promise<RowOwner
   return owner
 }
 
+/** The event with this id. */
 export const findEvent = rowStatement<StoredEvent, { id: string }>(
   `select ${stored.members()} from event_occurrence where document_id = $id`,
 )

@@ -84,6 +84,7 @@ const insert = insertOf('audit_log', AUDIT_COLUMNS)
 /** The statement that appends entries. */
 export const buildAuditInsert = (entries: readonly AuditRecord[]): Fragment => insert(entries.map(toAuditValues))
 
+/** Appends entries. */
 export async function insertAuditEntries(db: Database, entries: readonly AuditRecord[]): Promise<void> {
   await db.executeQuery(compileFragment(buildAuditInsert(entries)))
 }

@@ -1,11 +1,5 @@
 import { statement } from '../../postgres/statement/statement.ts'
 
-export interface CountedMinute {
-  at: Date
-  measure: string
-  count: number
-}
-
 /** Actions that end a sign-in, and how: a step before the end (a start, options, a code) is none. */
 const WAYS = {
   'login.local': 'password',
@@ -29,7 +23,7 @@ const cases = Object.entries(WAYS).map(([action, way]) => `when '${action}' then
  * The sums of a span, by the minute. Of a step that asks for the second factor only the second counts. The entries are
  * read by the index of their time: each once, in the background.
  */
-export const readSignIns = statement<CountedMinute, { from: Date; to: Date }>(`
+export const readSignIns = statement<{ at: Date; measure: string; count: number }, { from: Date; to: Date }>(`
   select e.at, e.measure, sum(e.count)::int as count
   from (
     select date_trunc('minute', l.created_at) as at, l.count,

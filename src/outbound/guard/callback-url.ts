@@ -141,6 +141,7 @@ export function findLiteral(hostname: string): string | undefined {
   return parseAddress(bare) === undefined ? undefined : bare
 }
 
+/** The effective port of a URL. */
 export function effectivePort(url: URL): number {
   if (url.port !== '') return Number(url.port)
   return url.protocol === 'https:' ? 443 : 80

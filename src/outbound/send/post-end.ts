@@ -24,6 +24,7 @@ export function endPost(end: PostEnd, reason: EndReason): void {
   end.onEnd?.()
 }
 
+/** The end as a signal. */
 export function toSignal(end: PostEnd): AbortSignal {
   end.controller ??= new AbortController()
   if (end.reason !== undefined) end.controller.abort(end.reason)

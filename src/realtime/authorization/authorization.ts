@@ -30,11 +30,6 @@ export interface SubscriptionRequest {
   caller: Caller
 }
 
-export interface JoinableChannel {
-  subject: ChannelSubject
-  account: AccountId
-}
-
 /**
  * Authorizes a subscription (docs/contract/realtime.md#channel-authorization). Throws 403 for every channel that the
  * caller may not join, also of an unknown account; 503 in log-only mode. A membership is cached with the caller; an
@@ -103,7 +98,7 @@ export async function requireJoinable(
   deps: AuthorizationDeps,
   db: Database,
   { subject, caller }: { subject: ChannelSubject | undefined; caller: Caller },
-): Promise<JoinableChannel> {
+): Promise<{ subject: ChannelSubject; account: AccountId }> {
   const account = subject && (await findJoinable(deps, db, { subject, caller }))
   if (subject && account !== undefined) return { subject, account }
   deps.countAuthorization('refused')

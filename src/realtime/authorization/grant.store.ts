@@ -19,6 +19,7 @@ const token = defineRecord('realtime_grant_token', ['token', 'user_id', 'ends_at
 }>()
 export type StoredToken = RecordOf<typeof token>
 
+/** The stored ones of these tokens. */
 export const readTokens = statement<StoredToken, { names: readonly TokenName[] }>(
   `select ${token.members()} from realtime_grant_token where token = any($names)`,
 )
@@ -34,10 +35,12 @@ export const listTokensAfter = statement<StoredToken, { after: string | null; li
   where token > coalesce($after, '') order by token limit $limit`,
 )
 
+/** Stores the expiry of a token. */
 export const extendStoredToken = changeStatement<{ name: TokenName; endsAt: Date | null }>(
   'update realtime_grant_token set ends_at = $endsAt where token = $name',
 )
 
+/** Removes a token. */
 export const removeStoredToken = changeStatement<{ name: TokenName }>(
   'delete from realtime_grant_token where token = $name',
 )
@@ -86,6 +89,7 @@ export async function saveGrants(
   })
 }
 
+/** The grants of these users. */
 export const readGrants = statement<StoredGrant, { users: readonly UserId[] }>(`
   select ${grant.members()} from realtime_grant where user_id = any($users)`)
 
@@ -94,6 +98,7 @@ export const listGrantedUsers = columnStatement<UserId, { after: UserId | null; 
   select distinct user_id from realtime_grant
   where user_id > coalesce($after::uuid, '${NIL_ID}') order by user_id limit $limit`)
 
+/** Removes grants of a user. */
 export const removeGrants = changeStatement<{ userId: UserId; channels: readonly string[] }>(
   'delete from realtime_grant where user_id = $userId and channel = any($channels)',
 )

@@ -2,12 +2,6 @@ import type { ProviderErrorClass, ProviderVerdict } from '../provider/provider-o
 
 export type OutcomeSource = 'probe' | 'publish'
 
-interface Conclusive {
-  source: OutcomeSource
-  isSuccess: boolean
-  atMs: number
-}
-
 export interface Verdict {
   status: 'operational' | 'degraded' | 'down'
   lastSuccessAt: Date | null
@@ -22,7 +16,7 @@ export interface Verdict {
 /** Observations of the provider so far. */
 export interface Observations {
   /** The latest ones, the newest last. */
-  conclusive: readonly Conclusive[]
+  conclusive: readonly { source: OutcomeSource; isSuccess: boolean; atMs: number }[]
   facts: Omit<Verdict, 'status'>
 }
 

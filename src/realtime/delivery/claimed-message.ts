@@ -39,6 +39,7 @@ type MessageColumns = [
   string | null,
 ]
 
+/** Reads `MESSAGE_JSON`. */
 export function readClaimedMessage(json: unknown): ClaimedMessage {
   const [id, fence, attempt, account, contract, type, createdAtMs, resource, action, resourceId, url] =
     json as MessageColumns

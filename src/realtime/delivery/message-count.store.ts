@@ -1,17 +1,10 @@
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** Messages that ended in a minute, by their result. */
-export interface CountedMessages {
-  at: Date
-  measure: string
-  count: number
-}
-
 /**
  * The sums of a span, by the minute. Most messages end within seconds and are found by their creation, the late ones
  * by an index of their own: a third index of all would cost every message. Each row is read once, in the background.
  */
-export const readEndedMessages = statement<CountedMessages, { from: Date; to: Date }>(`
+export const readEndedMessages = statement<{ at: Date; measure: string; count: number }, { from: Date; to: Date }>(`
   select date_trunc('minute', e.ended_at) as at, e.status as measure, count(*)::int as count
   from (
     (select m.ended_at, m.status from realtime_message_ended m

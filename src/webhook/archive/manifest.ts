@@ -61,6 +61,7 @@ export type ManifestKey = Pick<Manifest, 'database' | 'kind' | 'account'>
 
 const ownerOf = (account: string | null) => account ?? 'none'
 
+/** The folder of manifests of a kind. */
 export const manifestFolder = (kind: ArchiveKind) => `manifest/${kind}/`
 
 export const manifestName = ({ database, kind, account }: ManifestKey) =>

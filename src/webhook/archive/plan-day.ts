@@ -16,6 +16,7 @@ export interface DayPass {
   number: number
 }
 
+/** The bounds of a day of UTC. */
 export function boundsOf(day: string): { start: Date; end: Date } {
   const start = new Date(`${day}T00:00:00Z`)
   return { start, end: new Date(start.getTime() + DAY_MS) }

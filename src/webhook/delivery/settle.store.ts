@@ -114,12 +114,6 @@ interface SettleParams extends AttemptParams {
 
 const settle = statement<SettledRow, SettleParams>(SETTLE)
 
-/** Written changes, and those that need the failure counts of their webhook. */
-export interface SettledChanges {
-  settled: Claim[]
-  deferred: Claim[]
-}
-
 /**
  * Writes results, attempt log and totals in one statement. A change under an old fence is void, and in neither list.
  */
@@ -127,7 +121,7 @@ export async function settleChanges(
   db: Database,
   changes: readonly DispatchChange[],
   options: { workerId: string; withFailures: boolean },
-): Promise<SettledChanges> {
+): Promise<{ settled: Claim[]; deferred: Claim[] }> {
   if (changes.length === 0) return { settled: [], deferred: [] }
   const rows = await settle(db, {
     ...listAttemptColumns(changes),

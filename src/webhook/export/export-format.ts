@@ -1,3 +1,4 @@
+/** The export formats. */
 export const EXPORT_FORMATS = ['csv', 'json', 'ndjson'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 

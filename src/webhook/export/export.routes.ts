@@ -22,14 +22,8 @@ function buildExportQuery(fields: ListFields) {
   })
 }
 
-interface ExportQuery {
-  format?: ExportFormat
-  filters?: unknown
-  sort?: unknown
-}
-
 interface ExportRequest {
-  query: ExportQuery
+  query: { format?: ExportFormat; filters?: unknown; sort?: unknown }
   scope: PermissionScope
   now: Date
   merged?: MergedReads | undefined

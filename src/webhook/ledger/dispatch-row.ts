@@ -5,6 +5,7 @@ import { type DispatchRecord, ledger } from './dispatch.store.ts'
 
 const toStoredRow = wireOf(ledger, DispatchRow)
 
+/** Maps a ledger row for the wire. */
 export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow> {
   return {
     ...toStoredRow(record),

@@ -30,6 +30,7 @@ export function decideReplay(question: ReplayQuestion): 'replay' | ReplayRefusal
   return question.isReplayWaiting ? 'replay_waiting' : 'replay'
 }
 
+/** The problem of a refusal. */
 export function buildReplayProblem(refusal: ReplayRefusal, status: DispatchStatus): Problem {
   switch (refusal) {
     case 'webhook_inactive':

@@ -54,14 +54,8 @@ export const queueTurns = changeStatement<Pace>(`
   on conflict (account) do update
   set due_at = least(t.due_at, greatest(excluded.due_at, t.mailed_at + make_interval(secs => $paceS)))`)
 
-/** The account of a turn, or `GLOBAL_WEBHOOKS`, which has no name. */
-interface MailTurn {
-  account: AccountId
-  accountName: string
-}
-
 /** Locks the account whose turn is due first until the transaction ends. Undefined when none is. */
-export const lockDueTurn = rowStatement<MailTurn, { now: Date }>(`
+export const lockDueTurn = rowStatement<{ account: AccountId; accountName: string }, { now: Date }>(`
   with turn as (
     select account from webhook_mail_turn where due_at <= $now and not is_resting(account)
     order by due_at limit 1 for update skip locked

@@ -63,6 +63,7 @@ const selectBacklog = statement<Backlog, { webhook: WebhookId; now: Date }>(`
     (select d.next_attempt_at from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
       order by d.next_attempt_at limit 1) as "oldestAt"`)
 
+/** Reads the backlog of one webhook. */
 export async function readBacklog(db: Database, webhook: WebhookId, now: Date): Promise<Backlog> {
   const [row] = await selectBacklog(db, { webhook, now })
   return row ?? { waiting: 0, oldestAt: null }

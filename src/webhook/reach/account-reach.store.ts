@@ -65,6 +65,7 @@ export function keepOwnSubscriptions<Found>(
   return own ? query.where('account', '=', own).where(sql<boolean>`${sql.raw(isNull('deleted_at'))}`) : query
 }
 
+/** The webhooks of these accounts. */
 export const isWebhookOf: IsOf = (accounts) => sql<boolean>`not is_global and account = any(${[...accounts]}::uuid[])`
 
 /**

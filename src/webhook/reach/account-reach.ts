@@ -30,7 +30,7 @@ const NOUNS: Record<OwnedKind, Parameters<typeof notFound>[0]> = {
  * caller with an account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator
  * moves to another account at the same moment counts under its former one.
  */
-export async function checkWithin(kind: OwnedKind, { db, params: { id }, scope }: Asked): Promise<void> {
+async function checkWithin(kind: OwnedKind, { db, params: { id }, scope }: Asked): Promise<void> {
   const accounts = scope === 'all' ? null : scope
   if (!(await isOwnedBy(db, kind, { id, accounts }))) throw notFound(NOUNS[kind])
 }

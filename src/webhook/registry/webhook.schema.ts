@@ -190,4 +190,5 @@ export const SubscriptionWithWarnings = namedObject('SubscriptionWithWarnings', 
 export const CreateSubscriptionBody = namedObject('CreateSubscription', { webhook: UuidSchema, event: UuidSchema })
 export const UpdateSubscriptionBody = namedObject('UpdateSubscription', { event: UuidSchema })
 
+/** Maps a link for the wire. */
 export const toSubscriptionRow = wireOf(link, SubscriptionRow)

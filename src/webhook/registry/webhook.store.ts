@@ -184,6 +184,7 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   now: 'updated_at = $now',
 })
 
+/** Changes a webhook. */
 export async function updateWebhook(db: Database, id: WebhookId, change: WebhookChange, now: Date): Promise<void> {
   await db.executeQuery(compileFragment(changeColumns(id, { ...change, now })))
 }

@@ -20,6 +20,7 @@ export function sendFrame(context: RealtimeContext, connection: Connection, fram
   return true
 }
 
+/** Sends one text. */
 export function sendText(context: RealtimeContext, connection: Connection, text: string): boolean {
   return sendFrame(context, connection, encodeTextFrame(text))
 }

@@ -3,6 +3,7 @@ import type { Application, Connection, RecentRevocations } from './state.ts'
 /** Retention of a revocation. A permission decided before it, in another process, may arrive after it. */
 const REMEMBERED_MS = 5_000
 
+/** No revocation. */
 export function buildRecentRevocations(): RecentRevocations {
   return { withdrawals: new Map(), terminations: new Map() }
 }
@@ -10,6 +11,7 @@ export function buildRecentRevocations(): RecentRevocations {
 /** A user id has no control character, so that no two pairs are alike. */
 const keyOf = (user: string, channel: string) => `${user}\n${channel}`
 
+/** Remembers a withdrawal. */
 export function noteWithdrawal(
   { revocations }: Application,
   access: { user: string; channel: string },
@@ -18,6 +20,7 @@ export function noteWithdrawal(
   revocations.withdrawals.set(keyOf(access.user, access.channel), nowMs)
 }
 
+/** Remembers a termination. */
 export function noteTermination({ revocations }: Application, user: string, nowMs: number): void {
   revocations.terminations.set(user, nowMs)
 }

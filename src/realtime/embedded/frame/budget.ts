@@ -4,6 +4,7 @@ export interface Budget {
   filledAtMs: number
 }
 
+/** A full budget. */
 export function openBudget(burst: number, nowMs: number): Budget {
   return { left: burst, filledAtMs: nowMs }
 }

@@ -10,6 +10,7 @@ export interface ChannelEvent {
   userId?: string | undefined
 }
 
+/** The event of a channel. */
 export function writeEvent({ event, channel, data, userId }: ChannelEvent): string {
   return JSON.stringify({ event, channel, data, ...(userId !== undefined && { user_id: userId }) })
 }
@@ -62,6 +63,7 @@ export function writeCacheMiss(channel: string): string {
   return JSON.stringify({ event: 'pusher:cache_miss', channel, data: '{}' })
 }
 
+/** The answer to a sign-in. */
 export function writeSignedIn(userData: string): string {
   return writeData('pusher:signin_success', { user_data: userData })
 }
