@@ -8,7 +8,6 @@ export interface ProcessMetrics {
 }
 
 export interface ProcessMetricsDeps {
-  /** The clock, where it follows the database's. */
   time?: Pick<DatabaseClock, 'skewMs'> | undefined
   /** Lines that the log lost since the start, and lines that it summed up. Default: none. */
   logCounts?: (() => { dropped: number; summed: number }) | undefined

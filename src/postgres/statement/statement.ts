@@ -108,10 +108,7 @@ export function endReadLimit(db: Database): Promise<void> {
 
 const setReadLimit = aheadStatement<{ limit: string }>(`select set_config('statement_timeout', $limit, true)`)
 
-/**
- * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
- * statement of the transaction takes up (`writeAtEnd`).
- */
+/** A write without a statement of its own: parts of `with` of the transaction's last statement (`writeAtEnd`). */
 export function closingStatement<Params extends object>(
   text: string,
 ): (db: Database, params: Params, more?: Omit<ClosingWrite, 'parts'>) => Promise<void> {
