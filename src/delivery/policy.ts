@@ -13,13 +13,11 @@ export function nameClaim(claim: Claim): string {
   return `${claim.id} ${claim.fence}`
 }
 
-/** Work that a worker has claimed. */
 export interface Work extends Claim {
   /** Group of the work: caps and turns are those of a group (a webhook, a target, a channel). */
   group: string
 }
 
-/** Free slots of a worker. */
 export interface Room {
   /** Free slots for groups that answer promptly. */
   fastSlots: number
@@ -98,7 +96,6 @@ export interface RoutingPart {
 export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settled> {
   /** Lower case; the names of its parts of the routing statement begin with it. */
   name: string
-  /** Maximum number of attempts in flight in this process. */
   concurrency: number
   /** Maximum number of attempts in flight for one group, over all processes. */
   perGroup: number
@@ -111,11 +108,9 @@ export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settl
    * (docs/decisions/0025-fan-out-in-parts.md).
    */
   buildFanOut?(request: ClaimRequest, limit: number): Fragment
-  /** Reads a row of `<policy>_work`. */
   readWork(json: unknown): Claimed
   /** Makes one attempt. A failure is a result; rejects only with an `OwnFault`. `signal` interrupts it. */
   attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
-  /** Runs after results were recorded, for log and metrics. */
   onSettled(settled: Settled): void
   /** Results that were not recorded because another transaction locks one of their rows. Default: none. */
   listHeldBack?(settled: Settled): readonly Claim[]

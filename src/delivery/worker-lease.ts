@@ -12,7 +12,6 @@ export const LOCK_LOST_MS = 2_000
 /** Wait of a joining worker before its first claim: the others renew their leases, and see it, each second. */
 export const JOIN_WAIT_MS = 1_500
 
-/** The lease of this worker, and its view of the others. */
 export interface WorkerLease {
   /** Renews the lease. Returns the lost workers, whose claims must be repeated. */
   renew(): Promise<string[]>

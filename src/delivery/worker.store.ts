@@ -2,7 +2,6 @@ import type { Database } from '../postgres/statement/database.ts'
 import { changeStatement, statement } from '../postgres/statement/statement.ts'
 import { sweepOnce } from '../postgres/sweep.ts'
 
-/** Another worker, as stored in the database. */
 export interface OtherWorker {
   workerId: string
   /** Its lease has expired. */

@@ -31,7 +31,6 @@ const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE']
 /** A request whose answer was refused or did not come. `code` is a constant for the log; it names no address. */
 export class GuardedFetchError extends Error {
   readonly code: string
-  /** The stage that failed. */
   readonly errorClass: PostErrorClass
   /** The request was not sent for a fault of this process. */
   readonly ownFault: OwnFault | undefined

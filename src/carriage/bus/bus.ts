@@ -16,7 +16,6 @@ export interface Bus {
 
 /** What a bus tells its process. */
 export interface BusCallbacks {
-  /** Runs for each text of another process of the installation. */
   onText: (text: string) => void
   /** Runs when the bus opens and when it closes. */
   onChange: (isOpen: boolean) => void

@@ -38,7 +38,6 @@ const COPY_LOOK_MS = 200
 export interface AddCellDeps {
   home: Database
   keyring: Keyring
-  /** Opens a pool on the database of a connection string. */
   open: (url: string) => DatabasePool
   migrate: (url: string) => Promise<unknown>
   newId: () => string

@@ -48,7 +48,6 @@ export interface CellStatus {
   databases: DatabaseStatus[]
   /** At most 1,000. */
   moves: MoveStatus[]
-  /** Those of them that no process runs. */
   interrupted: number
   /** Sentences; empty while nothing is to be done. */
   remedies: string[]

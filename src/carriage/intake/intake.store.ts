@@ -52,7 +52,6 @@ const OF_GLOBAL_WEBHOOKS = `exists (
 export interface TakenIn {
   /** False when another process has the right, or has moved the position: nothing was written. */
   isLeased: boolean
-  /** Number of new events. */
   taken: number
   /** The instant that somebody asked to read again from meanwhile. */
   readSince: Date | null

@@ -61,7 +61,6 @@ export interface IntakeDeps extends IntakePlace, IntakeCounts {
   retentionMs: number
   /** The edges of accounts with a retention of their own. Read when an event is old enough for the shortest one. */
   readOwnEdges: () => Promise<OwnEdges>
-  /** Runs when events wait for the router. */
   onQueued: () => void
   /** Monotonic milliseconds. */
   monotonicMs?: () => number

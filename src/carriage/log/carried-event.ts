@@ -28,7 +28,6 @@ export interface Carried {
   reference: string | null
 }
 
-/** An event of another database. */
 export interface CarriedEvent {
   event: EventRecord
   carried: Carried

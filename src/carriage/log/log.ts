@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
 import { CodedError } from '../../base/coded-error.ts'
 
-/** A message of the log: one event. */
 export interface LogMessage {
   /** Subject for consumers: `ev.<account>.<type>`. */
   subject: string
   /** The id of the event. The log does not deduplicate by it; consumers do. */
   id: string
-  /** Time at which the event was recorded. */
   recordedAt: Date
   /** Further headers: the trace of the request that caused the event. */
   headers: Readonly<Record<string, string>>
@@ -33,7 +31,6 @@ export interface LogEntry extends LogMessage {
 
 /** State of the log. `sequence` is that of its last message, removed or not. */
 export interface LogState extends LogPosition {
-  /** Number of the oldest stored message. */
   firstSequence: number
   messages: number
   bytes: number

@@ -25,13 +25,11 @@ export interface CopyProgress {
   rows?: number
 }
 
-/** A move that has not ended, as home has it. */
 export interface MoveRecord extends AccountMove {
   epoch: number
   copied: CopyProgress
   reason: string | null
   runner: string | null
-  /** Whether its runner still has its lease, by the clock of home. */
   isLeased: boolean
   /** Whether it has had no runner for a while. */
   isInterrupted: boolean

@@ -29,7 +29,6 @@ export interface NatsBusOptions extends BusCallbacks {
   settings: NatsSettings
   /** The subject above those of the processes; installations that share servers have different ones. */
   subject: string
-  /** The id of this process, the last token of its subject. */
   id: string
   /** Keys of the seals; the first one seals. */
   keys: readonly [Buffer, ...Buffer[]]

@@ -21,7 +21,6 @@ export type NatsAuth =
   /** The text of a credentials file: a JWT and its seed. */
   | { kind: 'credentials'; text: string }
 
-/** A connection that reconnects without a limit of attempts. */
 export interface NatsLink {
   connection: NatsConnection
   isConnected(): boolean

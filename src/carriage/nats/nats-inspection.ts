@@ -4,7 +4,6 @@ import { toLogError } from './nats-error.ts'
 import type { NatsLogSettings } from './nats-log.ts'
 import { findStreamFaults, STREAM_NOT_FOUND } from './nats-stream.ts'
 
-/** Facts about the log, as the NATS servers report them. */
 export interface NatsFacts {
   version: string
   isCluster: boolean

@@ -12,7 +12,6 @@ export interface EventLogFacts {
   waiting: number
   /** Age of the oldest of them; 0 when none waits. */
   oldest_waiting_s: number
-  /** Whether a process appends. */
   has_relay: boolean
   /** Start of the events being republished; null otherwise. */
   republishing_from: string | null

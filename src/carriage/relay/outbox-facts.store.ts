@@ -2,7 +2,6 @@ import { onlyRowStatement } from '../../postgres/statement/statement.ts'
 
 /** Facts of the log for health, metrics and the command. */
 export interface OutboxFacts {
-  /** Whether events fill the outbox. */
   isOpen: boolean
   /** Events that wait, up to the limit. */
   waiting: number

@@ -21,7 +21,6 @@ export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled
 
 /** The claims of this process: each is in flight until its attempt ends, then kept until it is recorded. */
 export interface Attempts<Claimed> {
-  /** Makes the attempts of claims. */
   start(works: readonly Claimed[]): void
   /** The claims that this process has (`nameClaim`). */
   heldClaims(): ReadonlySet<string>

@@ -11,7 +11,6 @@ const TRIES_BETWEEN_LINES = 20
 
 const GROUPS_IN_LOG = 3
 
-/** An ended attempt with its group. */
 export interface Result<Ended> {
   ended: Ended
   group: string
@@ -20,7 +19,6 @@ export interface Result<Ended> {
 export interface HeldResultsDeps<Ended> {
   clock: Clock
   logger: Logger
-  /** Records results. Returns those that wait for a lock. */
   record: (batch: readonly Result<Ended>[]) => Promise<Result<Ended>[]>
   /** Handles results that the database refused with an error other than a lock timeout. */
   recover: (batch: readonly Result<Ended>[], error: unknown) => Promise<void>

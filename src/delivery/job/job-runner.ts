@@ -10,7 +10,6 @@ const HELD_POLL_MS = 250
 /** Result of a batch of a job. */
 export interface MovedJob<Job> {
   job: Job
-  /** Rows that it added to the queue. */
   queued: number
 }
 
@@ -31,9 +30,7 @@ export interface JobRunnerDeps<Id, Job extends { status: string }> {
   advance(tx: Database, id: Id, now: Date): Promise<MovedJob<Job> | undefined>
   /** Counts a round that failed (`countJobFailure`). Undefined when the job is no longer running. */
   fail(tx: Database, id: Id, now: Date): Promise<Job | undefined>
-  /** The fields of a job for the log. */
   describe(job: Job): Record<string, unknown>
-  /** Runs when rows were added to the queue. */
   onQueued: () => void
   /** Resolves when there may be jobs, or at the abort. Default: always. */
   latch?: ((signal: AbortSignal) => Promise<unknown>) | undefined

@@ -37,7 +37,6 @@ export interface JobTable<Id extends string, Job, Progress extends object> {
   move(db: Database, id: string, step: JobTransition): Promise<Job | undefined>
   /** Running jobs, oldest first: those after `after`, or from the first. At most 100. */
   listRunning(db: Database, after: Id | null): Promise<Id[]>
-  /** Changes a job. Omitted members stay. */
   change(db: Database, id: Id, change: Progress & JobChange, now: Date): Promise<Job>
 }
 

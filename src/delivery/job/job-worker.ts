@@ -5,7 +5,6 @@ import type { JobTable } from './job-table.ts'
 
 export interface JobStepResult<Progress> {
   progress: Progress
-  /** Rows that it added to the queue. */
   queued: number
   isDone: boolean
 }

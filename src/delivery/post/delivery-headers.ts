@@ -3,7 +3,6 @@ import { buildSignatureHeaders, type SigningKeys } from '../../outbound/signatur
 
 /** Every header of one attempt at `timestampSeconds` (docs/contract/webhooks.md#delivery-headers). */
 export function buildDeliveryHeaders(input: {
-  /** The `user-agent`, with the service's version. */
   userAgent: string
   secret: SigningKeys | string
   /** The private key of the asymmetric signature; none without one. */

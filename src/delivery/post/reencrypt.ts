@@ -8,12 +8,10 @@ interface StoredSecret {
   secretEncrypted: string
 }
 
-/** The secrets of one table. */
 export interface StoredSecrets {
   /** Those that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
   list(db: Database, input: { prefix: string; after: string | null; limit: number }): Promise<StoredSecret[]>
   replace(db: Database, id: string, secretEncrypted: string): Promise<void>
-  /** The encryption context of the secret of a row. */
   contextOf(id: string): string
 }
 

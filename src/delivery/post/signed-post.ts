@@ -10,7 +10,6 @@ import type { SecretCache } from './secret-cache.ts'
 export interface SignedPostDeps {
   secrets: SecretCache
   sender: HttpSender
-  /** The `user-agent`, with the service's version. */
   userAgent: string
   /** Runs right after the POST: crash tests kill the process there. */
   onPoint?: (point: 'after-post') => void

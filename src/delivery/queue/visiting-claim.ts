@@ -23,7 +23,6 @@ export interface VisitedQueue<Claimed> {
   read: (work: unknown) => Claimed
 }
 
-/** The parameters of a claim that depend on the visits. */
 export interface VisitParams {
   /** The visited groups, with the time for which each of them waited. */
   visited: readonly string[]
@@ -107,7 +106,6 @@ export const HAS_SLOT = 'place <= case when is_slow then $slowSlots::int else $f
  * locked. `claimed`: the same with their new fence.
  */
 export const claimPlaced = (queue: {
-  /** The table of open rows. */
   table: string
   group: string
   /** The columns of `due` that order the rows of one turn. */

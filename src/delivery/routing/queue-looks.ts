@@ -9,7 +9,6 @@ const RECENT_MS = 1_000
 /** Below every event's id: a read of the whole queue. */
 export const FIRST = NIL_ID
 
-/** A read of the queue of events. */
 export interface QueueLook {
   /** Events above this id are taken. */
   after: string

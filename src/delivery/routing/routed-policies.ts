@@ -13,7 +13,6 @@ export interface RoutedPolicies {
   /** Locks the mutex of each dispatcher. Returns the release; undefined when `waitOver` resolved first. */
   takeTurns(): Promise<() => void>
   takeTurns(waitOver: () => Promise<unknown>): Promise<(() => void) | undefined>
-  /** Passes on the claims of a statement. */
   accept(byPolicy: readonly RoutedRows[]): Promise<void>
   /** Reports a failed statement that may have claimed. */
   expectLeaks(): void

@@ -35,7 +35,6 @@ export interface RouterDeps {
 export interface Router {
   /** Polls for recorded events now. Cheap; concurrent calls share one round. */
   notify(): void
-  /** Reports room for more attempts. */
   notifyRoom(): void
   /** Routes all waiting events; returns the numbers of events and rows. Tests with a manual clock call this. */
   drain(): Promise<{ events: number; dispatches: number }>

@@ -2,7 +2,6 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { buildJoin, type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 import type { RoutingPart } from '../policy.ts'
 
-/** Result of routing one batch of events for one policy. */
 export interface RoutedRows {
   /** The rows that this worker claimed, as the policy's part `_work` returned them. */
   work: unknown[]

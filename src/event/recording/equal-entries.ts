@@ -22,9 +22,7 @@ export interface EqualEntries {
   /** The entry to write now; undefined when it was counted. `noted` follows its commit. `subject` tells them apart. */
   place(record: AuditRecord, subject?: string): EqualRecord | undefined
   noted(record: EqualRecord): void
-  /** Adds the counts in memory to the database. */
   flush(): Promise<void>
-  /** Flushes about once a second until stopped. */
   run(): Promise<void>
   /** Ends `run`. Later counts are added by the next `flush`. */
   stop(): void

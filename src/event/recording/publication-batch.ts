@@ -27,7 +27,6 @@ export interface PublicationBatchDeps {
   takeInline: () => Promise<InlineRouting | undefined>
   /** Runs when publications are durable; `isQueued`: some wait for the router. */
   onRecorded: (isQueued: boolean) => void
-  /** Receives the events of durable publications. */
   onEvents?: ((events: Publications['events']) => void) | undefined
   /** Bounds the time in which a statement counts as running: real time, independent of the clock. */
   rest?: Clock['sleep']

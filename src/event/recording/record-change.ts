@@ -101,7 +101,6 @@ export interface RecordDeps extends EventDeps {
   isReadSubscribed: (eventType: string) => Promise<boolean> | boolean
   /** Counts equal refusals. */
   equalEntries: Pick<EqualEntries, 'place' | 'noted'>
-  /** Receives the events of a committed change. */
   onRecorded?: ((events: readonly EventRecord[]) => void) | undefined
 }
 

@@ -14,7 +14,6 @@ import type { Lookup } from './dns.ts'
 /** Limit of the look-up when a webhook is created or updated, in milliseconds. */
 const REGISTRATION_LOOKUP_MS = 2_000
 
-/** A checked address that may be dialled. */
 export interface ResolvedAddress {
   address: string
   family: 4 | 6

@@ -4,7 +4,6 @@ import { type Resolution, resolveLiteral } from './resolve.ts'
 
 const CACHE_LIMIT = 4_096
 
-/** A callback URL that passed its check. */
 export interface CheckedUrl {
   ok: true
   url: URL

@@ -26,7 +26,6 @@ export interface PooledConnection extends Connection {
   idle: { sinceMs: number | null; beforeMs: number | null }
 }
 
-/** Reuses connections between requests. */
 export interface ConnectionPool {
   /** An idle connection to exactly this target, the most recently used first; else a new one. */
   take(target: ConnectionTarget): PooledConnection
@@ -34,14 +33,12 @@ export interface ConnectionPool {
   settle(target: ConnectionTarget): Promise<void> | undefined
   /** Returns a connection whose response was read to its end; over the limits, closes the longest idle one. */
   giveBack(connection: PooledConnection): void
-  /** Closes a connection in use. */
   drop(connection: PooledConnection): void
   /** Reports that the receiver closed a reused connection before an answer: it was idle for too long. */
   noteReset(connection: PooledConnection): void
   /** Idle limit that the receiver announced, in milliseconds. */
   noteAnnounced(connection: PooledConnection, limitMs: number): void
   idleCount(): number
-  /** Closes every idle connection. */
   clear(): void
 }
 

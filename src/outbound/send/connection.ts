@@ -45,7 +45,6 @@ export interface Connection {
   marks: { dialledAt: number | null; connectedAt: number | null; readyAt: number | null }
   /** Marks the start of a new response at the next bytes. */
   expectResponse(): void
-  /** Ends the connection at once, also while it is being opened. */
   destroy(): void
 }
 

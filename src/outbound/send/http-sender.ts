@@ -27,7 +27,6 @@ export interface HttpSenderOptions {
   ca?: string | undefined
   /** Monotonic milliseconds, for the measured durations. */
   now?: (() => number) | undefined
-  /** Measures stalls of this process. */
   watch?: LoopWatch | undefined
 }
 

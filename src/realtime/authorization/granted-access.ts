@@ -21,7 +21,6 @@ export type GrantedChannels = ReadonlyMap<string, AccountId>
 
 export type AskedTokens = readonly TokenName[] | { endBy: Date }
 
-/** The authorizations of users, of all processes. */
 export interface GrantedAccess {
   /** Records a grant. Resolves when other processes can find it. */
   add(granted: GrantedSubscription): Promise<void>
@@ -29,7 +28,6 @@ export interface GrantedAccess {
   list(users: readonly UserId[]): Promise<ReadonlyMap<UserId, GrantedChannels>>
   /** All users with grants, a page at a time. */
   listUsers(): AsyncIterable<readonly UserId[]>
-  /** Removes the lost grants of a user. */
   forget(userId: UserId, channels: readonly string[]): Promise<void>
   /** Those of these tokens with grants, or some of those to check by a time. */
   findTokens(asked: AskedTokens): Promise<readonly GrantedToken[]>

@@ -25,7 +25,6 @@ export interface SubscriptionGuard {
   remember(granted: GrantedSubscription): Promise<void>
   /** Receives an invalidation: a user, a session or an API key, or `*` for all. Others are ignored. */
   invalidate(change: Invalidation): void
-  /** Receives a grant of another process. */
   noteGrant(userId: UserId, token?: string): void
   /** Checks each second for expired tokens, until stopped. */
   run(): Promise<void>

@@ -5,7 +5,6 @@ export type OutcomeSource = 'probe' | 'publish'
 export interface Verdict {
   status: 'operational' | 'degraded' | 'down'
   lastSuccessAt: Date | null
-  /** Class and time of the last failure. */
   lastError: ProviderErrorClass | null
   lastErrorAt: Date | null
   /** Status of the last refusal (4xx): it does not affect the verdict, but shows a wrong secret. */
@@ -13,7 +12,6 @@ export interface Verdict {
   lastWarningAt: Date | null
 }
 
-/** Observations of the provider so far. */
 export interface Observations {
   /** The latest ones, the newest last. */
   conclusive: readonly { source: OutcomeSource; isSuccess: boolean; atMs: number }[]

@@ -21,13 +21,10 @@ export interface ChannelFeedDeps {
   countEvent: (name: string, isRecorded: boolean) => void
 }
 
-/** Records the events of the embedded server. */
 export interface ChannelFeed {
   /** Adds an event. Only the last count of a channel in a statement is recorded. */
   note(event: ChannelEvent): void
-  /** Resolves when all added events are recorded. */
   settled(): Promise<void>
-  /** Records all added events at once. */
   stop(): Promise<void>
 }
 

@@ -26,7 +26,6 @@ export interface EndedMessage extends Claim {
   result: MessageResult
 }
 
-/** Decision on an attempt, for its log line. */
 export interface RecordedMessage {
   ended: EndedMessage
   decision: MessageDecision
@@ -41,7 +40,6 @@ export interface RealtimePolicyDeps {
   publisher: Publisher
   /** Runs after a batch was handed to the provider, before its result is recorded; for crash tests. */
   onPoint?: (point: 'after-publish') => void
-  /** Receives each recorded attempt, for metrics. */
   onRecorded?: (recorded: readonly RecordedMessage[]) => void
 }
 

@@ -83,9 +83,7 @@ export type AppAccess = ChannelAccess & { app: string }
 
 /** A running server of the Pusher protocol, version 7. */
 export interface RealtimeServer {
-  /** Serves `GET /app/{key}` upgrades. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Serves the HTTP API below `/apps`. */
   handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** Whether a request of the HTTP API has a valid signature. */
   isSigned(request: IncomingMessage): boolean
@@ -108,7 +106,6 @@ export interface RealtimeServer {
   /** Closes the connections of a user, in every process. Resolves with their number in this process. */
   terminateUser(user: { app: string; user: string }): Promise<number>
   listChannels(app: string): OccupiedChannel[]
-  /** The last publishes of an application, newest first. */
   listPublishes(app: string): RecentPublish[]
   counts(): Readonly<RealtimeCounts>
   /** Messages to the other processes, and whether the bus is open for this one; undefined without one. */

@@ -7,7 +7,6 @@ import { buildMessage } from '../channel/message.ts'
 export interface LogOnly {
   /** Logs once, at the start, that nothing is published, with the reason. */
   announce(): void
-  /** Receives recorded events. */
   note(events: readonly EventRecord[]): void
 }
 

@@ -12,7 +12,6 @@ export type MessageStatus = 'retrying' | 'published' | 'rejected' | 'exhausted'
 /** Failure class of an attempt, or its interruption by the end of the process. */
 export type MessageErrorClass = ProviderErrorClass | 'interrupted'
 
-/** Outcome of the attempt of a message. */
 export type MessageResult =
   | ProviderVerdict
   | { kind: 'interrupted' }

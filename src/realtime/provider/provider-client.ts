@@ -18,7 +18,6 @@ const CONNECTIONS = 8
 /** Limit of an answer, in bytes: the list of occupied channels is the longest. */
 const ANSWER_LIMIT_BYTES = 4_194_304
 
-/** Calls the HTTP API of the provider. */
 export interface ProviderClient {
   /** Never rejects. `signal` ends the request with `failed` by `timeout`, or `own_fault` if it was not sent. */
   send(request: ProviderRequest, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<ProviderOutcome>
@@ -31,7 +30,6 @@ export interface ProviderClientDeps {
   clock: Pick<Clock, 'now'>
   /** Certificate authorities in place of the system's, in PEM. For tests and private deployments. */
   ca?: string | undefined
-  /** Measures stalls of this process. */
   watch?: LoopWatch | undefined
 }
 

@@ -1,6 +1,5 @@
 import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 
-/** Failure class of a request to the provider, never an address. */
 export type ProviderErrorClass =
   | 'connect'
   | 'dns'

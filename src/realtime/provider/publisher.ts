@@ -15,7 +15,6 @@ export interface BatchItem {
   data: string
 }
 
-/** The message of one event, for all its channels. */
 export interface Publication {
   /** The account, whose messages are sent in the order of their arrival. */
   group: string
@@ -27,7 +26,6 @@ export interface PublicationResult {
   durationMs: number
 }
 
-/** Sends messages to the provider, up to ten with each call. */
 export interface Publisher {
   /** Never rejects. */
   publish(publication: Publication): Promise<PublicationResult>

@@ -16,7 +16,6 @@ export const REPLAY_TEXT = 1_000_000
 /** Maximum difference between the clocks of publishing processes, and between the ends of messages of one call. */
 const SKEW_MS = 5_000
 
-/** Answer to a page that was away. */
 export interface Replay {
   /** In the order of the channel. Some before the position may be among them. */
   messages: MessageView[]

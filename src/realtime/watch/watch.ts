@@ -19,7 +19,6 @@ const NO_CHANNEL = 'signalbox-probe-'
 /** Watches the provider, by a probe and by the outcomes of publishes. */
 export interface Watch {
   note(outcome: ProviderVerdict, source: OutcomeSource): void
-  /** Probes now, and stores the verdict. */
   probe(): Promise<Verdict>
   read(): Verdict
   run(): Promise<void>

@@ -31,7 +31,6 @@ export interface Position {
   id: string
 }
 
-/** The files of a day of UTC, by the creation of their rows. */
 export interface ArchivedDay {
   day: string
   /** What ended before this instant is in the files. */

@@ -25,7 +25,6 @@ const FOOTER_BYTES = 64 * 1024
 /** Length of the bounds in statistics: that of an id. */
 const BOUND_BYTES = 36
 
-/** A local file that gets rows of one kind. */
 export interface ArchiveWriter {
   add(rows: readonly ArchiveRow[]): Promise<void>
   /** Ends the file. */
@@ -83,7 +82,6 @@ const COMPRESSORS = {
   },
 }
 
-/** The bytes of a file by ranges. */
 export interface ArchiveFile {
   name: string
   bytes: number

@@ -11,7 +11,6 @@ export interface ClaimedDispatch extends Work {
   isTest: boolean
   /** A replay of a waiting row, whose schedule continues after it. */
   keepsSchedule: boolean
-  /** Whether its webhook has a limit a second. */
   isLimited: boolean
   createdAt: Date
   webhook: {

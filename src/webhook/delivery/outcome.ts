@@ -26,7 +26,6 @@ export interface EndedAttempt extends Omit<ClaimedAttempt, 'keepsSchedule'>, Pos
   endedAt: Date
 }
 
-/** Decision on an attempt, for its log line. */
 export interface RecordedAttempt {
   attempt: EndedAttempt
   decision: OutcomeDecision

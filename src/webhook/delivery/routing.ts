@@ -1,6 +1,5 @@
 import type { AccountId, WebhookId } from '../../base/id.ts'
 
-/** Facts of an event for the routing rules. */
 export interface RoutedEvent {
   accountScope: 'account' | 'none'
   account: AccountId | null
@@ -13,7 +12,6 @@ export interface RoutedEvent {
   ordinal: number | null
 }
 
-/** Facts of a webhook for the routing rules. */
 export interface RoutedWebhook {
   id: WebhookId
   isGlobal: boolean

@@ -12,7 +12,6 @@ import { decideOutcome, type EndedAttempt, type RecordedAttempt, type WebhookNot
 import { findEarlierEnds } from './recorded-end.store.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
 
-/** Recorded results of some attempts. */
 export interface SettledAttempts {
   recorded: RecordedAttempt[]
   notices: WebhookNotice[]

@@ -32,7 +32,6 @@ function listEvents<Row extends WithWebhook & Joined<EventTypeRecord>>(rows: rea
   return rows.filter(isThere).map((row) => splitWebhook(row).rest)
 }
 
-/** An event type with its state for a webhook. */
 export interface EventTypeOfSet extends EventTypeRecord {
   isSubscribed: boolean
 }

@@ -186,7 +186,6 @@ const lockForMove = statement<MoveRow, { id: string; event: string }>(`
   left join event e on e.document_id = $event
   left join link p on p.event = $event`)
 
-/** A link to move to another event type. */
 export interface SubscriptionMove {
   subscription: SubscriptionRecord
   webhook: SubscribingWebhook

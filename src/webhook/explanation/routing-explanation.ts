@@ -40,7 +40,6 @@ export interface ExplainedRouting {
 export interface RoutingExplanation {
   event: ExplainedEvent
   entries: ExplainedRouting[]
-  /** Number of `entries` with each verdict. */
   summary: Partial<Record<ExplanationVerdict, number>>
   /** Whether there are more webhooks than the limit. */
   isTruncated: boolean

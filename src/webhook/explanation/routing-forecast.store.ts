@@ -37,7 +37,6 @@ const select = statement<
 
 /** An event type, and the webhooks that may receive an event of it. */
 export interface Candidates {
-  /** The name of the event type. */
   type: string
   eventType: ExplainedType
   webhooks: ExplainedWebhook[]

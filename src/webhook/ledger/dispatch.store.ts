@@ -56,7 +56,6 @@ export function toDispatchRecord(row: StoredDispatch): DispatchRecord {
   return { ...row, deliveredAt, trigger: row.trigger ?? 'schedule' }
 }
 
-/** One event for one webhook, for the ledger. */
 export interface NewDispatch {
   id: DispatchId
   webhook: WebhookId

@@ -9,7 +9,6 @@ import type { ReplayQuestion } from './replay.ts'
 /** Facts of a ledger row for the rule of a replay. */
 export type ReplayFacts = Omit<ReplayQuestion, 'isConfirmed'>
 
-/** Facts of one of several rows, with its webhook. */
 export interface ListedReplayFacts extends ReplayFacts {
   webhook: WebhookId
 }

@@ -8,7 +8,6 @@ import { GLOBAL_WEBHOOKS, type MailKind } from './notice.ts'
 
 const NAMED_LIMIT = 20
 
-/** The webhooks that a mail is about, and the links in it. */
 export interface NoticeMail {
   texts: Texts
   kind: MailKind

@@ -102,7 +102,6 @@ export const listDueNotices = statement<DueNotice, { account: AccountId; limit: 
   from due d cross join lateral (select * from webhook x where x.document_id = d.webhook offset 0) w
   order by d.created_at, d.webhook`)
 
-/** A user who may get a mail about webhooks of an account. */
 export interface MailReader {
   user: UserId
   email: string

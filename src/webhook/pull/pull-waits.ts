@@ -9,7 +9,6 @@ const LOOK_EVERY_MS = 1_000
 /** Pulls that may wait in one process (docs/contract/pull.md#limits). */
 const WAITING = { webhook: 10, caller: 20, account: 50, process: 500 } as const
 
-/** A waiting pull and its webhook. */
 export interface PullVisitor {
   webhook: WebhookId
   /** The subject of the caller's limits (`nameHolder`). */
@@ -18,7 +17,6 @@ export interface PullVisitor {
   account: string | null
 }
 
-/** The slot of one waiting pull. */
 export interface PullPlace {
   /** Waits for a notification since the last wait, the next look, or the end. True: a row may be due. */
   wait(): Promise<boolean>
@@ -35,7 +33,6 @@ export interface PullWaits {
   /** Reports a row of this webhook; undefined: notifications may have been missed. */
   notify(webhook?: string): void
   count(): number
-  /** Ends every wait. Later ones end at once. */
   stop(): void
 }
 

@@ -43,7 +43,6 @@ export interface PullRequest {
   watch: (onClosed: () => void) => () => void
 }
 
-/** A delivery under a lease, signed. */
 export interface LeasedDelivery {
   id: DispatchId
   receipt: string

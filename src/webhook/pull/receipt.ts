@@ -15,7 +15,6 @@ import { checkMode, type PullDeps } from './pull.ts'
 /** Maximum time from a pull to the end of its lease, however often the lease is extended. */
 export const LEASE_TOTAL_SECONDS = 3_600
 
-/** Receipts of pulled deliveries of one webhook. */
 export interface ReceiptRequest {
   db: Database
   id: string

@@ -136,7 +136,6 @@ export async function lockWebhookForChange(
   return { webhook: locked, kept }
 }
 
-/** Changes of a webhook. Omitted members stay. */
 export interface WebhookChange {
   url?: string
   name?: string | null

@@ -17,7 +17,6 @@ export type SkipReason =
 /** Maximum number of webhooks in a preview, those with the most rows. */
 export const PREVIEWED_WEBHOOKS_LIMIT = 50
 
-/** Rows of a bulk replay for one webhook. */
 export interface WebhookPreview {
   webhook: WebhookId
   /** Whether it is active and not deleted; otherwise its rows are skipped. */
@@ -38,7 +37,6 @@ export interface ReplayPreview {
   skippedReasons: SkipCounts
   /** Rows whose event has arrived: their receivers would get it again. */
   succeeded: number
-  /** Rows of webhooks that are inactive or deleted. */
   toInactive: number
   /** The webhooks of the rows, at most `PREVIEWED_WEBHOOKS_LIMIT`, by descending number of rows. */
   byWebhook: WebhookPreview[]

@@ -25,7 +25,6 @@ export const toReplayJobRow = wireOf(job, ReplayJobRow)
 /** Changes of the counts of a job by a step. */
 export type ReplayProgress = Partial<Pick<ReplayJobRecord, 'processed' | 'replayed' | 'skipped' | 'skippedReasons'>>
 
-/** Ledger rows selected by filters. */
 export interface MatchQuery {
   filters: readonly ListFilter[]
   fields: ListFields

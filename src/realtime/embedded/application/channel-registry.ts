@@ -47,12 +47,10 @@ export interface ChannelRegistry<Socket> {
   membersOf(channel: string): Member[]
   countMembers(channel: string): number
   hasMember(channel: string, userId: string): boolean
-  /** Connections over all processes. */
   countConnections(channel: string): number
   list(): ChannelName[]
   /** The share of this process: of all members, or of these. */
   shareOf(channel: string, userIds?: Iterable<string>): ChannelShare
-  /** The shares of this process in all channels. */
   shares(): ChannelShare[]
   /** The shares of another process, as they were set. */
   sharesOf(process: string): ChannelShare[]

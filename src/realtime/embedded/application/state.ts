@@ -15,7 +15,6 @@ export interface ChannelAccess {
   user: string
 }
 
-/** A subscription of a socket that was authorized. */
 export interface Permission extends ChannelAccess {
   socketId: string
   /** Owner of the channel; opaque here. */
@@ -98,7 +97,6 @@ export interface Connection {
   clientEvents: Budget
 }
 
-/** An application in this process. */
 export interface Application {
   app: RealtimeApp
   registry: ChannelRegistry<Connection>
@@ -109,12 +107,10 @@ export interface Application {
   byUser: Map<string, Set<Connection>>
   /** The tokens with permissions on open connections, by name. */
   tokens: Map<string, HeldToken>
-  /** The last publishes, oldest first. */
   recent: RecentPublish[]
   revocations: RecentRevocations
 }
 
-/** An event on its way to the subscribers of some channels. */
 export interface PublishedEvent {
   event: string
   channels: readonly string[]
@@ -174,7 +170,6 @@ export interface RealtimeContext {
   relay: Relay
 }
 
-/** Connection to the other processes. */
 export interface Relay {
   /** Resolves when the other processes can read the message; at once where there are none. */
   send(message: FleetMessage): Promise<void>

@@ -6,7 +6,6 @@ import type { RealtimeLimits } from '../frame/limits.ts'
 /** Decision on a request for a connection: opened, refused over HTTP, or opened and closed with a code. */
 export type HandshakeVerdict = { key: string } | { status: 429 | 503 } | { close: CloseName }
 
-/** Facts that decide on a handshake. */
 export interface HandshakeFacts {
   /** Path and query. */
   url: string

@@ -9,7 +9,6 @@ export const FLEET_CHANNEL = 'signalbox_realtime'
 /** The lock that a process holds while its listening connection is open. */
 export const fleetLock = (process: string) => `${ADVISORY_LOCKS.realtimeProcess.key}${process}`
 
-/** A message to the other processes. */
 export interface OutgoingMessage {
   number: number
   payload: string
@@ -78,7 +77,6 @@ export const readMessages = statement<OutgoingMessage, MessageRange>(`
   where process = $process and is_carried = $isCarried and number > $after and number <= $upTo
   order by number`)
 
-/** Another process, as the database knows it. */
 export interface OtherProcess {
   id: string
   seenAtMs: number

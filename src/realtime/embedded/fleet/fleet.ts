@@ -34,9 +34,7 @@ export interface FleetCounts {
  * counts of subscribers, and the database repairs what it loses (docs/decisions/0064-realtime-over-nats.md).
  */
 export interface Fleet {
-  /** The id of this process. */
   id: string
-  /** Whether there are other processes. */
   hasPeers(): boolean
   /** Whether this is the oldest process: one of them reports for all. */
   isOldest(): boolean
