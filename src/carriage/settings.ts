@@ -2,7 +2,6 @@ import type { NatsAuth } from './nats/nats-connection.ts'
 import type { NatsLogSettings } from './nats/nats-log.ts'
 import type { NatsAddress } from './nats/nats-url.ts'
 
-/** The settings as given. */
 export interface EventLogValues {
   EVENT_LOG_URL: NatsAddress | undefined
   EVENT_LOG_CREDENTIALS: string | undefined
@@ -17,7 +16,6 @@ export interface EventLogValues {
   EVENT_LOG_MONITOR_URLS: readonly string[] | undefined
 }
 
-/** The settings of the event log. */
 export interface EventLogSettings extends NatsLogSettings {
   /** Monitoring URLs at which `signalbox doctor` reads the disk sync of the servers. */
   monitorUrls: readonly string[]

@@ -50,7 +50,7 @@ interface ReadOptions {
 async function showStatus(db: Database, { eventLog }: Config): Promise<void> {
   const { readOutboxFacts } = await import('../carriage/relay/outbox-facts.store.ts')
   const { decideEventLogFacts } = await import('../carriage/relay/log-facts.ts')
-  const known = await readOutboxFacts(db, 1_000_000)
+  const known = await readOutboxFacts(db, { limit: 1_000_000 })
   if (!known.isOpen && !eventLog) throw new FatalError(OFF)
   const now = new Date(systemClock.now())
   const { remedy, ...facts } = decideEventLogFacts(known, now)
@@ -129,7 +129,7 @@ async function turnOff(db: Database, { eventLog }: Config): Promise<void> {
 async function inAudited(
   db: Database,
   detail: Record<string, unknown>,
-  change: (tx: Database) => Promise<void>,
+  change: (tx: Database) => Promise<unknown>,
 ): Promise<void> {
   const { inTransaction } = await import('../postgres/statement/database.ts')
   await inTransaction(db, async (tx) => {

@@ -3,7 +3,6 @@ import type { Clock } from '../base/clock.ts'
 import { runRounds } from '../base/rounds.ts'
 import type { WorkerLease } from './worker-lease.ts'
 
-/** Interval between renewals of the lease. */
 const RENEW_EVERY_MS = 1_000
 
 /** Maximum age of a renewal whose view of the other workers counts as current. */
@@ -11,15 +10,11 @@ const FRESH_MS = 1_500
 
 /** A lease renewed by its own timer, so that a worker stays alive while its statements wait. */
 export interface KeptLease extends WorkerLease {
-  /** Renews until stopped. */
   run(): Promise<void>
   stop(): void
 }
 
-/**
- * Keeps a lease renewed. `renew` then returns the result of the last renewal while that is fresh; concurrent callers
- * share one.
- */
+/** Keeps a lease renewed. `renew` returns the last result while it is fresh; concurrent callers share one. */
 export function keepRenewed(lease: WorkerLease, { clock, logger }: { clock: Clock; logger: Logger }): KeptLease {
   const stopping = new AbortController()
   let isRunning = false

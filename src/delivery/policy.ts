@@ -13,13 +13,11 @@ export function nameClaim(claim: Claim): string {
   return `${claim.id} ${claim.fence}`
 }
 
-/** Work that a worker has claimed. */
 export interface Work extends Claim {
   /** Group of the work: caps and turns are those of a group (a webhook, a target, a channel). */
   group: string
 }
 
-/** Free slots of a worker. */
 export interface Room {
   /** Free slots for groups that answer promptly. */
   fastSlots: number
@@ -47,7 +45,6 @@ export function listUnready({ slowGroups, lateGroups }: Room): string[] {
   return [...slowGroups, ...lateGroups]
 }
 
-/** Parameters of claims. */
 export interface ClaimRequest extends Room {
   workerId: string
   now: Date
@@ -56,7 +53,6 @@ export interface ClaimRequest extends Room {
 /** Free slots, and the worker that has them: groups that another one visits are due later for it. */
 export type WorkerRoom = Room & Partial<Pick<ClaimRequest, 'workerId'>>
 
-/** Parameters of taking back claims. */
 export interface ReclaimRequest {
   workerId: string
   /** Claims made at or before this time. */
@@ -65,15 +61,9 @@ export interface ReclaimRequest {
   limit: number
 }
 
-/**
- * The queue of one policy. Implementations pass one suite (`test/harness/delivery/queue-conformance.ts`): caps and
- * turns of groups, fences, the state after a crash at any point.
- */
+/** The queue of one policy. Implementations pass the suite `test/harness/delivery/queue-conformance.ts`. */
 export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settled> {
-  /**
-   * Claims due rows within the free slots. Groups take turns: the least recently served first; within a group the
-   * longest due. The attempt counts from here on, also after a crash.
-   */
+  /** Claims due rows within the free slots, groups in turns. The attempt counts from here on, also after a crash. */
   claim(request: ClaimRequest): Promise<Claimed[]>
   /** Records ended attempts and ends their claims. A result under an old fence is void. */
   settle(ended: readonly Ended[]): Promise<Settled>
@@ -85,14 +75,9 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
   nextDueAt(room?: WorkerRoom): Promise<Date | null>
 }
 
-/**
- * The part of the routing statement that one policy writes (docs/decisions/0019-one-engine-three-policies.md).
- */
+/** The part of the routing statement that a policy writes (docs/decisions/0019-one-engine-three-policies.md). */
 export interface RoutingPart {
-  /**
-   * The query of the rows that events are routed to. Reads `routed`, the events with the columns of `event_occurrence`;
-   * becomes the part `<policy>_matched`. Without parameters.
-   */
+  /** The query of the rows of events, without parameters: reads `routed`, and becomes the part `<policy>_matched`. */
   matched: string
   /**
    * Further parts of a `with` clause, which read `<policy>_matched`. Three have fixed names: `<policy>_opened (id)` are
@@ -111,7 +96,6 @@ export interface RoutingPart {
 export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settled> {
   /** Lower case; the names of its parts of the routing statement begin with it. */
   name: string
-  /** Maximum number of attempts in flight in this process. */
   concurrency: number
   /** Maximum number of attempts in flight for one group, over all processes. */
   perGroup: number
@@ -124,14 +108,9 @@ export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settl
    * (docs/decisions/0025-fan-out-in-parts.md).
    */
   buildFanOut?(request: ClaimRequest, limit: number): Fragment
-  /** Reads a row of `<policy>_work`. */
   readWork(json: unknown): Claimed
-  /**
-   * Makes one attempt. A failure is a result; rejects only with an `OwnFault`, where this process could not make it.
-   * `signal` interrupts it.
-   */
+  /** Makes one attempt. A failure is a result; rejects only with an `OwnFault`. `signal` interrupts it. */
   attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
-  /** Runs after results were recorded, for log and metrics. */
   onSettled(settled: Settled): void
   /** Results that were not recorded because another transaction locks one of their rows. Default: none. */
   listHeldBack?(settled: Settled): readonly Claim[]

@@ -12,14 +12,10 @@ export const LOCK_LOST_MS = 2_000
 /** Wait of a joining worker before its first claim: the others renew their leases, and see it, each second. */
 export const JOIN_WAIT_MS = 1_500
 
-/** The lease of this worker, and its view of the others. */
 export interface WorkerLease {
   /** Renews the lease. Returns the lost workers, whose claims must be repeated. */
   renew(): Promise<string[]>
-  /**
-   * Whether this worker may claim and take back: false while the clocks of machine and database differ by over 10 s,
-   * since one of them is wrong.
-   */
+  /** Whether this worker may claim: false while the clocks of machine and database differ by over 10 s. */
   isTrusted(): boolean
   /** Whether other workers were alive at the last renewal; a joining worker waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean
@@ -29,7 +25,6 @@ export interface WorkerLease {
   end(): Promise<void>
 }
 
-/** Dependencies of a lease. */
 export interface WorkerLeaseDeps {
   db: Database
   clock: Clock
@@ -80,11 +75,10 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
     isTrusted,
     hasPeers: () => peers > 0,
     gone: () => gone,
-    end: () => removeWorker(db, workerId),
+    end: async () => void (await removeWorker(db, { workerId })),
   }
 }
 
-/** Start of the loss of each lock. Pure. */
 function findLockLost(
   others: readonly OtherWorker[],
   before: ReadonlyMap<string, number>,

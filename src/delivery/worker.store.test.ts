@@ -77,7 +77,7 @@ test('a renewal tells which other workers have lost their lease, and which their
   await renew(false)
   expect(await readOwn()).toEqual([{ lease_until: until, has_lock: false }])
 
-  await removeWorker(database.db, 'lost')
+  await removeWorker(database.db, { workerId: 'lost' })
   const { others } = await renewLease(database.db, { workerId: 'own', until, hasLock: false, now })
   expect(others.map(({ workerId }) => workerId).sort()).toEqual(['alive', 'expired', 'without'])
 })

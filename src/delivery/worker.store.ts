@@ -2,7 +2,6 @@ import type { Database } from '../postgres/statement/database.ts'
 import { changeStatement, statement } from '../postgres/statement/statement.ts'
 import { sweepOnce } from '../postgres/sweep.ts'
 
-/** Another worker, as stored in the database. */
 export interface OtherWorker {
   workerId: string
   /** Its lease has expired. */
@@ -14,7 +13,6 @@ export interface OtherWorker {
 /** The lock that a worker holds for as long as its listening connection lives. */
 const WORKER_LOCK = (workerId: string) => `hashtextextended(${workerId}, 0)`
 
-/** Whether the lock of this worker is held. */
 const IS_LOCKED = (workerId: string) => `exists (
       select from pg_locks l
       where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
@@ -40,7 +38,6 @@ const renew = statement<RenewedRow, { workerId: string; until: Date; hasLock: bo
     (extract(epoch from clock_timestamp()) * 1000)::float8 as database_ms
   from (select) one left join delivery_worker w on w.worker_id <> $workerId`)
 
-/** Result of a renewal. */
 export interface Renewed {
   others: OtherWorker[]
   /** The time of the database, in milliseconds since the Unix epoch. */
@@ -60,12 +57,10 @@ export async function renewLease(
   return { others, databaseMs: rows[0]?.database_ms ?? Number.NaN }
 }
 
-const remove = statement<never, { workerId: string }>('delete from delivery_worker where worker_id = $workerId')
-
 /** Removes a worker that has released all of its claims. */
-export async function removeWorker(db: Database, workerId: string): Promise<void> {
-  await remove(db, { workerId })
-}
+export const removeWorker = changeStatement<{ workerId: string }>(
+  'delete from delivery_worker where worker_id = $workerId',
+)
 
 const deleteIdle = changeStatement<{ before: Date }>(`
   delete from delivery_worker w
@@ -73,7 +68,6 @@ const deleteIdle = changeStatement<{ before: Date }>(`
     and not exists (select from realtime_message_open m where m.lease_owner = w.worker_id)
     and not exists (select from provisioning_stream s where s.lease_owner = w.worker_id)`)
 
-/** Retention of lost workers. */
 const WORKER_KEPT_MS = 3_600_000
 
 /** Deletes workers whose lease expired an hour ago and whose claims were all taken back. */

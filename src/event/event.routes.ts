@@ -6,7 +6,6 @@ import { EventRow } from './occurrence/event.schema.ts'
 import { listMergedEvents, selectEvents, toEventRow } from './occurrence/event.store.ts'
 import { BY_EVENT, checkEvent, findEventOwner, loadEvent } from './occurrence/event.ts'
 
-/** Filters and sorts of events. */
 const EVENT_FIELDS = {
   document_id: { type: 'uuid' },
   event: { type: 'text' },

@@ -21,6 +21,6 @@ export const eventSweeps: readonly Sweep[] = [
   sweepOld('publishKeys', PUBLISH_KEY_KEPT_MS, deleteExpiredPublishKeys),
   sweepBatches('auditEntries', async ({ db, auditBefore, limit }) => {
     const deleted = await deleteOldAuditEntries(db, auditBefore, limit)
-    return deleted + (await clearOldPublicationEntries(db, auditBefore, limit))
+    return deleted + (await clearOldPublicationEntries(db, { before: auditBefore, limit }))
   }),
 ]

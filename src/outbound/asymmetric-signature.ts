@@ -5,10 +5,7 @@ const PRIVATE_PREFIX = 'whsk_'
 const PUBLIC_PREFIX = 'whpk_'
 const SEED_BYTES = 32
 
-/**
- * Prefixes of the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7), and of a public one in SPKI
- * (section 4).
- */
+/** Prefixes of Ed25519 keys of 32 bytes: a private one in PKCS #8 (RFC 8410, section 7), a public one in SPKI. */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex')
 const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex')
 

@@ -23,7 +23,6 @@ const TOTAL_TIMEOUT_MS = 10_000
 /** Limit of an answer, in bytes. Discovery documents and key sets have some 10 KiB. */
 const ANSWER_LIMIT_BYTES = 262_144
 
-/** Limits of the connections that are kept for the next request. */
 const IDLE_CAPS: IdleCaps = { perTarget: 4, total: 64 }
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */
@@ -32,7 +31,6 @@ const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE']
 /** A request whose answer was refused or did not come. `code` is a constant for the log; it names no address. */
 export class GuardedFetchError extends Error {
   readonly code: string
-  /** The stage that failed. */
   readonly errorClass: PostErrorClass
   /** The request was not sent for a fault of this process. */
   readonly ownFault: OwnFault | undefined
@@ -45,9 +43,7 @@ export class GuardedFetchError extends Error {
   }
 }
 
-/**
- * The fault of this process behind an error of a guarded request, also if a library has wrapped it; undefined for none.
- */
+/** The fault of this process behind an error of a guarded request, also a wrapped one; undefined for none. */
 export function findOwnFault(error: unknown): OwnFault | undefined {
   for (let at = error, depth = 0; at !== undefined && at !== null && depth < 5; depth += 1) {
     if (at instanceof GuardedFetchError) return at.ownFault

@@ -8,7 +8,6 @@ export const SIGNATURE_TOLERANCE_SECONDS = 300
 const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
-/** The signature header of the contract. */
 const SIGNATURE_HEADER = 'x-service-signature'
 
 /** Creates a secret: `whsec_` and the base64 of 32 random bytes (docs/contract/webhooks.md#signature). */

@@ -1,5 +1,5 @@
 import type { Database } from './statement/database.ts'
-import { changeStatement, statement } from './statement/statement.ts'
+import { changeStatement, valueStatement } from './statement/statement.ts'
 
 /** A statement for retention: `text` deletes up to `$limit` rows from before `$before`. Returns their number. */
 export function sweepStatement(text: string): (db: Database, before: Date, limit: number) => Promise<number> {
@@ -16,7 +16,7 @@ export function deletionOfOld(
   table: string,
   { key, time, and = 'true' }: { key: string; time: string; and?: string },
 ): (db: Database, before: Date, limit: number) => Promise<number> {
-  const run = statement<{ deleted: number }, { before: Date; limit: number }>(`
+  return deletionBy(`
     with gone as (
       delete from ${table} where ${key} = any(array(
         select ${key} from ${table} r where ${time} < $before and ${and}
@@ -24,8 +24,10 @@ export function deletionOfOld(
       returning 1
     )
     select count(*)::int as deleted from gone`)
-  return async (db, before, limit) => {
-    const [row] = await run(db, { before, limit })
-    return row?.deleted ?? 0
-  }
+}
+
+/** A statement for retention with a text of its own, whose only value is the number of rows deleted. */
+export function deletionBy(text: string): (db: Database, before: Date, limit: number) => Promise<number> {
+  const run = valueStatement<number, { before: Date; limit: number }>(text)
+  return (db, before, limit) => run(db, { before, limit })
 }

@@ -5,7 +5,6 @@ import { listMembers } from './provider/occupied-channels.ts'
 import type { ProviderClient } from './provider/provider-client.ts'
 import { ChannelMembers, ChannelParams } from './realtime.schema.ts'
 
-/** Dependencies of the route of members. */
 export interface ChannelMemberDeps extends AuthorizationDeps {
   client: Pick<ProviderClient, 'send'> | undefined
 }

@@ -10,10 +10,8 @@ const KNOWN_FOR_MS = 3 * PROBE_EVERY_MS + 5_000
 /** Wait of a message from which on the component is degraded. */
 const DEGRADED_AT_LAG_SECONDS = 300
 
-/** Upper bound of the count: this many, or more. */
 const COUNT_LIMIT = 10_000
 
-/** Cache lifetime in a process, in milliseconds. */
 const LIFETIME_MS = 5_000
 
 /** The health of the realtime component (docs/contract/realtime.md#health-probe). */
@@ -27,7 +25,6 @@ export interface RealtimeHealth {
     /** The names of the settings that are missing. */
     missing: readonly string[]
     last_success_at: string | null
-    /** The class of the last failure. */
     last_error: string | null
     last_error_at: string | null
     /** The status of the last refusal (4xx), which does not change the status of the component. */
@@ -38,7 +35,6 @@ export interface RealtimeHealth {
   }
 }
 
-/** Number of settings that a provider requires. */
 const REQUIRED_COUNT = 4
 
 /** Decides the health. `facts.status` null: no process watches the provider, so nothing is published. Pure. */
@@ -73,7 +69,6 @@ export async function readRealtimeWork(db: Database, now: Date): Promise<Realtim
 /** Messages that wait. */
 export type RealtimeWork = Pick<WatchFacts, 'backlog' | 'oldestPendingS'>
 
-/** Adds what waits in cells. Pure. */
 function addWork(facts: WatchFacts, cells: readonly RealtimeWork[]): WatchFacts {
   const backlog = cells.reduce((sum, cell) => sum + cell.backlog, facts.backlog)
   const oldestPendingS = Math.max(facts.oldestPendingS, ...cells.map((cell) => cell.oldestPendingS))
@@ -86,7 +81,6 @@ export function buildRealtimeHealth(deps: {
   clock: Pick<Clock, 'now'>
   /** The names of the settings that are missing. */
   missing: readonly string[]
-  /** What waits in cells. */
   listCellWork: () => Promise<readonly RealtimeWork[]>
 }): () => Promise<RealtimeHealth> {
   const { db, clock, missing } = deps

@@ -34,10 +34,8 @@ import {
 /** Permission for the views of operators. */
 const INSPECT_PERMISSION = 'realtime:inspect'
 
-/** Dependencies of the realtime routes. */
 export interface RealtimeDeps extends AuthorizationDeps {
   client: Pick<ProviderClient, 'send'> | undefined
-  /** Counts an event of a webhook of the provider. */
   countProviderEvent: (name: string) => void
 }
 

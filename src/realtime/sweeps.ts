@@ -27,7 +27,9 @@ export const realtimeSweeps: readonly Sweep[] = [
     const sooner = own.filter(({ before }) => now.getTime() - before.getTime() < MESSAGE_KEPT_MS)
     return [sooner.length === 0 ? 0 : await deleteOwnMessages(db, sooner, limit)]
   }),
-  sweepOnce('realtimeWatches', ({ db, now }) => deleteOldWatches(db, new Date(now.getTime() - WATCH_KEPT_MS))),
+  sweepOnce('realtimeWatches', ({ db, now }) =>
+    deleteOldWatches(db, { before: new Date(now.getTime() - WATCH_KEPT_MS) }),
+  ),
   sweepOld('realtimeChannelEvents', DAY_MS, deleteOldChannelEvents),
   sweepOld('realtimeChannelStates', CHANNEL_KEPT_MS, deleteOldChannelStates),
   sweepOld('realtimeGrants', GRANT_KEPT_MS, deleteOldGrants),

@@ -5,7 +5,6 @@ import type { ProviderClient } from './provider/provider-client.ts'
 import { publishTestEvent } from './provider/test-event.ts'
 import { PublishedTestEvent, TestEventBody } from './realtime.schema.ts'
 
-/** Dependencies of the route of test events. */
 export interface TestEventDeps extends AuthorizationDeps {
   client: Pick<ProviderClient, 'send'> | undefined
   /** Whether operators may publish test events. */

@@ -20,10 +20,7 @@ import { deleteOldThrottles } from './throttle/throttle.store.ts'
 /** Retention of the counts of deliveries by the minute: the 24 h of the dashboard's summary, and an hour more. */
 const MINUTES_KEPT_MS = 25 * 3_600_000
 
-/**
- * Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, of hours the range
- * before it too, and some more.
- */
+/** Retention of the sums of attempts, in hours: what the dashboard's series of each width reads, and some more. */
 const OUTCOMES_KEPT_HOURS = { minutes: 2, hours: 49, quarters: 8 * 24, days: 31 * 24 }
 
 /** Ages at which the sums of breakdowns are widened, and those of days end, in minutes: each serves a range, and some more. */
@@ -64,12 +61,12 @@ export const webhookSweeps: readonly Sweep[] = [
   sweepBatches('unpulled', ({ db, workerId, now, limit }) => cancelUnpulled(db, { workerId, now, limit })),
   sweepOld('orphans', ORPHAN_KEPT_MS, deleteOrphanedDispatches),
   sweepOld('throttles', THROTTLE_KEPT_MS, deleteOldThrottles),
-  sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, new Date(now.getTime() - MINUTES_KEPT_MS))),
+  sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, { before: new Date(now.getTime() - MINUTES_KEPT_MS) })),
   sweepBatches('outcomes', ({ db, now, limit }) => {
     const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
     const { minutes, hours, quarters, days } = OUTCOMES_KEPT_HOURS
     const ends = { minutes: before(minutes), hours: before(hours), quarters: before(quarters), days: before(days) }
-    return deleteOldOutcomes(db, ends, limit)
+    return deleteOldOutcomes(db, { ...ends, limit })
   }),
   sweepBatches('breakdowns', ({ db, now, limit }) => {
     const before = (minutes: number) => new Date(now.getTime() - minutes * 60_000)
@@ -79,5 +76,5 @@ export const webhookSweeps: readonly Sweep[] = [
   }),
   sweepOld('mailTurns', MAIL_TURN_KEPT_MS, deleteOldTurns),
   sweepLedger('mailsTold', deleteOldTold),
-  sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, limit)),
+  sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, { limit })),
 ]

@@ -84,7 +84,7 @@ const readCharts = () =>
   })
 
 test('charts run in the direction of the page: their time, values, bars, tooltips and small bars', async () => {
-  while ((await foldOutcomes(c.d.t.database.db, 10_000)) > 0);
+  while ((await foldOutcomes(c.d.t.database.db, { limit: 10_000 })) > 0);
   await using opened = await c.open('/console/overview')
   const { page } = opened
   await page.locator('.recharts-bar-rectangle path').first().waitFor({ state: 'attached' })

@@ -51,7 +51,7 @@ async function fillLedger(): Promise<void> {
     await d.pass(0)
   }
   d.receiver.behave({ kind: 'status', status: 200 })
-  await foldOutcomes(d.t.database.db, 1_000)
+  await foldOutcomes(d.t.database.db, { limit: 1_000 })
   // Of the day before.
   await d.t.database.pool.query(
     `insert into webhook_outcome (scope, width, at, measure, count) values ($1, 'hour', date_trunc('hour', $2::timestamptz), 'exhausted', 2)`,

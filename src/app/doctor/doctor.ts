@@ -142,7 +142,7 @@ async function examineKeysAndDatabase(
       const storage = await readStorageForecast(pool.db, { now, disk: findDiskSource(config), retention: config })
       notes.disk.push(describeStorage(storage, facts.now))
       findings.push(...classifyStorage(storage, facts.now))
-      const outbox = await readOutboxFacts(pool.db, 10_000)
+      const outbox = await readOutboxFacts(pool.db, { limit: 10_000 })
       findings.push(...classifyOutbox(outbox, { isOn: config.eventLog !== undefined, now }))
     }
     if (isCurrent && secrets) {

@@ -36,7 +36,7 @@ export function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: (
       waits: buildPullWaits({
         clock,
         logger,
-        listReady: (webhooks, now) => listReady(parts.requestDatabase.db, webhooks, now),
+        listReady: (webhooks, now) => listReady(parts.requestDatabase.db, { webhooks, now }),
       }),
     },
     leaseEnder: buildLeaseEnder({

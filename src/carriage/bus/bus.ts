@@ -3,10 +3,7 @@
  * keeps nothing: what is sent while a process is away does not reach it (docs/decisions/0064-realtime-over-nats.md).
  */
 export interface Bus {
-  /**
-   * Passes texts on. Resolves when a server has them; rejects when that is not known, and then some of them may arrive.
-   * A text has at most `limitBytes()`.
-   */
+  /** Passes texts of `limitBytes()` at most on. Resolves when a server has them; rejects when some may not arrive. */
   send(texts: readonly string[]): Promise<void>
   /** Whether this process lately received what it sent itself. */
   isOpen(): boolean
@@ -19,7 +16,6 @@ export interface Bus {
 
 /** What a bus tells its process. */
 export interface BusCallbacks {
-  /** Runs for each text of another process of the installation. */
   onText: (text: string) => void
   /** Runs when the bus opens and when it closes. */
   onChange: (isOpen: boolean) => void

@@ -38,9 +38,7 @@ const COPY_LOOK_MS = 200
 export interface AddCellDeps {
   home: Database
   keyring: Keyring
-  /** Opens a pool on the database of a connection string. */
   open: (url: string) => DatabasePool
-  /** Runs the migrations there. */
   migrate: (url: string) => Promise<unknown>
   newId: () => string
   now: () => Date
@@ -62,8 +60,7 @@ export interface AddCellInput {
 }
 
 /**
- * Makes a database a cell: checks both, migrates it, and lets it have the reference rows. Each step may be repeated, so a
- * command that was killed is run again. Throws a `CellError`.
+ * Makes a database a cell: checks, migrates and fills it. A command that was killed is run again. Throws a `CellError`.
  */
 export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<void> {
   const { home, now } = deps

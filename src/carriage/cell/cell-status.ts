@@ -39,7 +39,6 @@ export interface MoveStatus {
   from: string
   to: string
   step: MoveStep
-  /** Whether a process runs it. */
   is_running: boolean
   since: string
 }
@@ -49,7 +48,6 @@ export interface CellStatus {
   databases: DatabaseStatus[]
   /** At most 1,000. */
   moves: MoveStatus[]
-  /** Those of them that no process runs. */
   interrupted: number
   /** Sentences; empty while nothing is to be done. */
   remedies: string[]
@@ -60,19 +58,26 @@ export async function readCellStatus(
   { home, keyring, open, now }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'now'>,
   { hasLog }: { hasLog: boolean },
 ): Promise<CellStatus> {
-  const use: CellUse = async ({ name, databaseUrlEncrypted }, read) => {
+  return readStatusOf(await listCells(home), { home, use: buildCellUse({ keyring, open }), now: now(), hasLog })
+}
+
+/** Uses each cell by a connection of its own. */
+export const buildCellUse =
+  ({ keyring, open }: Pick<AddCellDeps, 'keyring' | 'open'>): CellUse =>
+  async ({ name, databaseUrlEncrypted }, use) => {
     const pool = open(keyring.open(databaseUrlEncrypted, cellContextOf(name)))
     try {
-      return await read(pool.db)
+      return await use(pool.db)
     } finally {
       await pool.close()
     }
   }
-  return readStatusOf(await listCells(home), { home, use, now: now(), hasLog })
-}
 
-/** Reads something in the database of a cell. Rejects when it is away. */
-export type CellUse = <Result>(record: CellRecord, read: (db: Database) => Promise<Result>) => Promise<Result>
+/** Does something in the database of a cell. Rejects when it is away. */
+export type CellUse = <Result>(
+  record: Pick<CellRecord, 'name' | 'databaseUrlEncrypted'>,
+  use: (db: Database) => Promise<Result>,
+) => Promise<Result>
 
 /** Reads home and every cell by the connections of a process; undefined without cells. */
 export async function findStatus(given: StatusDeps): Promise<CellStatus | undefined> {
@@ -209,12 +214,7 @@ export async function acknowledgeFault(
   else {
     const cell = (await listCells(home)).find((each) => each.name === name)
     if (!cell) throw new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
-    const pool = open(keyring.open(cell.databaseUrlEncrypted, cellContextOf(name)))
-    try {
-      await forgetFault(pool.db)
-    } finally {
-      await pool.close()
-    }
+    await buildCellUse({ keyring, open })(cell, forgetFault)
   }
   await record(home, { command: 'cell acknowledge', cell: name })
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, soleRowStatement, statement } from '../../postgres/statement/statement.ts'
 import { LOG_SKEW_MS } from '../log/log.ts'
 
 /** What home must let its user do. */
@@ -13,17 +13,12 @@ export interface HomeFacts {
   hasLog: boolean
 }
 
-const selectHome = statement<HomeFacts>(`
+/** Reads what home has. */
+export const readHomeFacts = soleRowStatement<HomeFacts>(`
   select current_setting('wal_level') as "walLevel", current_setting('max_wal_senders')::int as "walSenders",
     exists (select from pg_roles where rolname = current_user and (rolsuper or rolreplication)) as "mayReplicate",
     has_database_privilege(current_database(), 'create') as "mayPublish",
     exists (select from event_log) as "hasLog"`)
-
-/** Reads what home has. */
-export async function readHomeFacts(db: Database): Promise<HomeFacts> {
-  const [facts] = await selectHome(db)
-  return facts as HomeFacts
-}
 
 /** What a database has that is to be a cell. */
 export interface CandidateFacts {
@@ -82,17 +77,13 @@ export async function hasRows(db: Database, present: readonly string[]): Promise
   return false
 }
 
-const become = statement<object, { home: string; name: string }>('select become_cell($home::uuid, $name)')
 const publish = statement('select publish_reference()')
 const openSlot = statement<object, { slot: string }>('select open_reference_slot($slot)')
 const closeSlot = statement<object, { slot: string }>('select close_reference_slot($slot)')
 const subscribe = statement<object, { source: string; slot: string }>('select subscribe_reference($source, $slot)')
-const unsubscribe = statement('select unsubscribe_reference()')
 
 /** Writes the identity of a cell, and lets its triggers fire for what is replicated. Throws SQLSTATE SB002. */
-export async function becomeCell(db: Database, identity: { home: string; name: string }): Promise<void> {
-  await become(db, identity)
-}
+export const becomeCell = changeStatement<{ home: string; name: string }>('select become_cell($home::uuid, $name)')
 
 /** SQLSTATE of a database that belongs to another service or cell. */
 export const ANOTHER_IDENTITY = 'SB002'
@@ -118,9 +109,7 @@ export async function joinReference(db: Database, given: { source: string; cell:
 }
 
 /** Ends the subscription. Idempotent. */
-export async function leaveReference(db: Database): Promise<void> {
-  await unsubscribe(db)
-}
+export const leaveReference = changeStatement('select unsubscribe_reference()')
 
 /** The standing of the reference rows in a cell. */
 export interface ReferenceFacts {
@@ -133,7 +122,8 @@ export interface ReferenceFacts {
   position: string | null
 }
 
-const selectReference = statement<ReferenceFacts>(`
+/** Reads the standing of the reference rows. */
+export const readReferenceFacts = soleRowStatement<ReferenceFacts>(`
   select s.oid is not null as "isSubscribed", coalesce(s.subenabled, false) and p.pid is not null as "isRunning",
     (select count(*)::int from pg_subscription_rel r where r.srsubid = s.oid and r.srsubstate <> 'r') as copying,
     reference_position()::text as position
@@ -141,12 +131,6 @@ const selectReference = statement<ReferenceFacts>(`
   left join (select s.oid, s.subenabled from pg_subscription s join pg_database d on d.oid = s.subdbid
     where d.datname = current_database() and s.subname = 'signalbox_reference') s on true
   left join pg_stat_subscription p on p.subid = s.oid and p.relid is null`)
-
-/** Reads the standing of the reference rows. */
-export async function readReferenceFacts(db: Database): Promise<ReferenceFacts> {
-  const [facts] = await selectReference(db)
-  return facts as ReferenceFacts
-}
 
 /** What home keeps for a cell. */
 export interface SourceFacts {

@@ -1,6 +1,5 @@
 import {
   type CellRecord,
-  cellContextOf,
   changeCellState,
   closeUnusedFence,
   findCell,
@@ -11,6 +10,7 @@ import {
 import { type Database, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
 import type { AddCellDeps } from './add-cell.ts'
 import { CellError } from './cell-error.ts'
+import { buildCellUse } from './cell-status.ts'
 import { closeSource } from './close-source.ts'
 import { leaveReference, readSourceFacts } from './reference.store.ts'
 
@@ -28,10 +28,7 @@ export async function drainCell(
   })
 }
 
-/**
- * Removes a cell that has no account: home keeps nothing for it any more. What it has stays in its database. The last one
- * ends the checks of the writes of home. Throws a `CellError`.
- */
+/** Removes a cell without accounts; what it has stays there. The last one ends the checks of home's writes. */
 export async function dropCell(
   { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
   name: string,
@@ -57,18 +54,15 @@ export async function dropCell(
       'Statements in home lasted, so that the checks of its writes could not be ended. Nothing was changed: run the command again.',
     )
   })
-  const pool = open(keyring.open(cell.databaseUrlEncrypted, cellContextOf(name)))
-  try {
-    const isLeft = await leaveReference(pool.db).then(
+  return buildCellUse({ keyring, open })(cell, async (db) => {
+    const isLeft = await leaveReference(db).then(
       () => true,
       // It was killed before its migrations: there is nothing to leave.
       (error: { code?: string }) => error.code === UNDEFINED_FUNCTION,
     )
     await closeSource(home, name)
     return { isLeft }
-  } finally {
-    await pool.close()
-  }
+  })
 }
 
 /** SQLSTATE of PostgreSQL. */

@@ -1,7 +1,7 @@
 import { EVENT_COLUMNS, toEventValues } from '../../event/occurrence/event.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import type { CarriedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
 import { describeLease } from '../log/log-lease.ts'
@@ -28,24 +28,15 @@ interface Lease {
   leaseMs: number
 }
 
-const lease = statement<IntakeState, Lease>(
+/** Takes or renews the right to take in; undefined while another process has it, or nothing is taken in here. */
+export const leaseIntake = rowStatement<IntakeState, Lease>(
   `update log_intake set ${LEASE} where name = 'events' and ${MAY_LEASE} returning ${STATE}`,
 )
 
-/** Takes or renews the right to take in; undefined while another process has it, or nothing is taken in here. */
-export async function leaseIntake(db: Database, given: Lease): Promise<IntakeState | undefined> {
-  const [state] = await lease(db, given)
-  return state
-}
-
-const release = changeStatement<{ runner: string }>(
+/** Gives the right back. */
+export const releaseIntake = changeStatement<{ runner: string }>(
   `update log_intake set runner = null, lease_until = null where name = 'events' and runner = $runner`,
 )
-
-/** Gives the right back. */
-export async function releaseIntake(db: Database, runner: string): Promise<void> {
-  await release(db, { runner })
-}
 
 /** In a cell: the events of the accounts that are here. */
 const OF_ACCOUNTS = `x.account is not null and exists (
@@ -61,7 +52,6 @@ const OF_GLOBAL_WEBHOOKS = `exists (
 export interface TakenIn {
   /** False when another process has the right, or has moved the position: nothing was written. */
   isLeased: boolean
-  /** Number of new events. */
   taken: number
   /** The instant that somebody asked to read again from meanwhile. */
   readSince: Date | null
@@ -78,10 +68,7 @@ type TakeParams = Lease & {
   origins: readonly string[]
 } & Record<string, unknown>
 
-/**
- * The position moves with the rows, and from the one that was read alone. Without an ordinal the time of an event decides
- * which webhooks are older than it.
- */
+/** The position moves with the rows. Without an ordinal the time of an event decides which webhooks are older. */
 const buildTake = (wanted: string) =>
   statement<TakenIn, TakeParams>(`
   with leased as (
@@ -118,10 +105,7 @@ export interface Taking extends Lease {
   seen: IntakeState
 }
 
-/**
- * Writes the events that concern this database and are new, queues them for the router, and moves the position, in one
- * statement.
- */
+/** Writes the new events that concern this database, queues them, and moves the position: one statement. */
 export async function takeIn(db: Database, taking: Taking): Promise<TakenIn> {
   const { isHome, events, to, storedAt, fingerprint, seen, runner, leaseMs } = taking
   const params = {
@@ -137,27 +121,16 @@ export async function takeIn(db: Database, taking: Taking): Promise<TakenIn> {
   return row as TakenIn
 }
 
-const fail = changeStatement<{ runner: string; fault: IntakeFault; since: Date; now: Date }>(`
+/** Keeps a fault of the log, and reads the log again from an instant. */
+export const noteFault = changeStatement<{ runner: string; fault: IntakeFault; since: Date; now: Date }>(`
   update log_intake set fault = $fault, fault_at = $now, read_since = least(read_since, $since),
     missing_since = case when $fault = 'expired' then least(missing_since, stored_at) else missing_since end
   where name = 'events' and runner = $runner`)
 
-/** Keeps a fault of the log, and reads the log again from an instant. */
-export async function noteFault(
-  db: Database,
-  given: { runner: string; fault: IntakeFault; since: Date; now: Date },
-): Promise<void> {
-  await fail(db, given)
-}
-
-const forget = changeStatement(
+/** Ends the alarm of a fault: an operator has dealt with it. */
+export const forgetFault = changeStatement(
   `update log_intake set fault = null, fault_at = null, missing_since = null where name = 'events'`,
 )
-
-/** Ends the alarm of a fault: an operator has dealt with it. */
-export async function forgetFault(db: Database): Promise<void> {
-  await forget(db)
-}
 
 const selectPosition = statement<{ position: string | null }>('select reference_position()::text as position')
 
@@ -176,13 +149,8 @@ export interface IntakeFacts extends IntakeState {
   missingSince: Date | null
 }
 
-const selectFacts = statement<IntakeFacts>(`
+/** Reads the facts; undefined where nothing is taken in. */
+export const findIntakeFacts = rowStatement<IntakeFacts>(`
   select ${STATE}, case when lease_until > clock_timestamp() then runner end as runner, taken_at as "takenAt", fault,
     fault_at as "faultAt", missing_since as "missingSince"
   from log_intake where name = 'events'`)
-
-/** Reads the facts; undefined where nothing is taken in. */
-export async function findIntakeFacts(db: Database): Promise<IntakeFacts | undefined> {
-  const [facts] = await selectFacts(db)
-  return facts
-}

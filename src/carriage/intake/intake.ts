@@ -40,7 +40,6 @@ const RENEW_EVERY_MS = 5_000
 /** The shortest retention that an account may have. */
 const SHORTEST_RETENTION_MS = 86_400_000
 
-/** What an intake counts. */
 export interface IntakeCounts {
   onTaken: (count: number) => void
   onFailed: () => void
@@ -48,11 +47,9 @@ export interface IntakeCounts {
 }
 
 export interface IntakeDeps extends IntakePlace, IntakeCounts {
-  /** The database that takes in. */
   db: Database
   clock: Clock
   logger: Logger
-  /** The process. */
   runnerId: string
   /** Connects to the log; called again after it failed. Throws a `LogError`. */
   open: () => Promise<EventLog>
@@ -64,7 +61,6 @@ export interface IntakeDeps extends IntakePlace, IntakeCounts {
   retentionMs: number
   /** The edges of accounts with a retention of their own. Read when an event is old enough for the shortest one. */
   readOwnEdges: () => Promise<OwnEdges>
-  /** Runs when events wait for the router. */
   onQueued: () => void
   /** Monotonic milliseconds. */
   monotonicMs?: () => number
@@ -72,10 +68,7 @@ export interface IntakeDeps extends IntakePlace, IntakeCounts {
   rest?: Clock['sleep']
 }
 
-/**
- * Takes in from the log what other databases recorded and this one delivers, at least once, from a position of its own
- * (docs/decisions/0062-cells.md). One process at a time does so, by a lease.
- */
+/** Takes in what other databases recorded and this one delivers, at least once (docs/decisions/0062-cells.md). */
 export interface Intake {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>
@@ -128,7 +121,7 @@ export function buildIntake(given: IntakeDeps): Intake {
         'events of other databases are not taken in, they wait in the event log: see docs/operations/cells.md, intake',
       )
     isFailing = true
-    await releaseIntake(db, runner).catch(() => {})
+    await releaseIntake(db, { runner }).catch(() => {})
     if (code !== undefined && code !== 'unreachable') await closeLog()
     return RETRY_MS
   }
@@ -193,7 +186,7 @@ export function buildIntake(given: IntakeDeps): Intake {
         const wait = await round()
         if (wait > 0) await rest(wait, stopping.signal)
       }
-      await releaseIntake(db, runner).catch(() => {})
+      await releaseIntake(db, { runner }).catch(() => {})
       await closeLog()
     },
     stop: () => {
@@ -236,7 +229,6 @@ async function readOn(log: EventLog, { incarnation, sequence, fingerprint, readS
   return { entries, end: { incarnation: now, sequence: last, message }, isUncertain }
 }
 
-/** Logs what was not taken in. */
 function report(logger: Logger, { tooOld, foreign }: IntakeDecision): void {
   if (tooOld > 0)
     logger.warn(

@@ -28,7 +28,6 @@ export interface Carried {
   reference: string | null
 }
 
-/** An event of another database. */
 export interface CarriedEvent {
   event: EventRecord
   carried: Carried
@@ -113,10 +112,7 @@ const MAC_LENGTH = 43
 
 const ORIGIN = new RegExp(`^[^.]{${MAC_LENGTH}}\\.\\[${VERSION},"[0-9a-f-]{36}","([a-z][a-z0-9-]{0,30})"`)
 
-/**
- * The origin that a sealed header names; undefined for another form. The seal is not checked: what it names may only be a
- * reason to pass the message over.
- */
+/** The origin that a sealed header names, unchecked: a reason to pass over only. Undefined for another form. */
 export const peekOrigin = (sealed: string): string | undefined => ORIGIN.exec(sealed)?.[1]
 
 /** Builds it from keys of which the first seals and each opens. */

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
 import { CodedError } from '../../base/coded-error.ts'
 
-/** A message of the log: one event. */
 export interface LogMessage {
   /** Subject for consumers: `ev.<account>.<type>`. */
   subject: string
   /** The id of the event. The log does not deduplicate by it; consumers do. */
   id: string
-  /** Time at which the event was recorded. */
   recordedAt: Date
   /** Further headers: the trace of the request that caused the event. */
   headers: Readonly<Record<string, string>>
@@ -26,7 +24,6 @@ export interface LogPosition {
   sequence: number
 }
 
-/** A stored message. */
 export interface LogEntry extends LogMessage {
   sequence: number
   storedAt: Date
@@ -34,7 +31,6 @@ export interface LogEntry extends LogMessage {
 
 /** State of the log. `sequence` is that of its last message, removed or not. */
 export interface LogState extends LogPosition {
-  /** Number of the oldest stored message. */
   firstSequence: number
   messages: number
   bytes: number
@@ -49,10 +45,7 @@ export interface LogQuery {
   limit: number
 }
 
-/**
- * The log: messages in one order, kept for a time. The appender knows by the position which messages the log
- * confirmed; a reader deduplicates by keys of its own.
- */
+/** The log: messages in one order, kept for a time. A reader deduplicates by keys of its own. */
 export interface EventLog {
   /** Throws a `LogError`. */
   readState(): Promise<LogState>
@@ -73,12 +66,8 @@ export interface EventLog {
   readAt(sequence: number): Promise<LogEntry | undefined>
   /** The last stored entry; undefined for an empty log. Throws a `LogError`. */
   readLast(): Promise<LogEntry | undefined>
-  /**
-   * Number of times that its connection was made again. A log that lost its end had its servers restarted: what is known
-   * of it is compared with it when the number has changed.
-   */
+  /** Number of times that its connection was made again: what is known of the log is then compared with it. */
   countReconnects(): number
-  /** Whether this process considers it reachable. */
   isConnected(): boolean
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { CopiedKey } from './move.store.ts'
 
 const UNCOUNTED = `counted as (
@@ -58,10 +58,7 @@ export function listMessageDeletions(given: { account: AccountId; ordinal: numbe
   return [deleteEndedMessages, deleteOpenMessages].map((remove) => (tx) => remove(tx, given))
 }
 
-/**
- * Without those that deliveries of other webhooks need: global ones of home, and ones that were moved to the account. Home
- * takes in what the account records elsewhere, which has none before it is routed.
- */
+/** Without those that deliveries of other webhooks need, global ones included; home's are routed elsewhere. */
 const UNUSED = `exists (
       select from event_occurrence r where r.document_id = e.document_id and r.routed_at is not null offset 0)
       and not exists (select from webhook_dispatch_ended d where d.event_id = e.document_id)
@@ -83,10 +80,7 @@ const deleteEvents = statement<
   select l.created_at::text as at, l.document_id::text as id
   from page l order by l.created_at desc, l.document_id desc limit 1`)
 
-/**
- * Deletes a page of the account's events up to an ordinal, without those that are still in use. Returns the last key;
- * undefined at the end.
- */
+/** Deletes a page of the account's unused events up to an ordinal. Returns the last key; undefined at the end. */
 export async function deleteEventPage(
   tx: Database,
   given: { account: AccountId; ordinal: number; after: CopiedKey; limit: number },
@@ -96,14 +90,10 @@ export async function deleteEventPage(
   return last?.at && last.id ? { at: last.at, id: last.id } : undefined
 }
 
-const openIds = statement<{ rows: string }, { account: AccountId }>(`
+/** The open messages of an account in its database, as `deleteListedMessages` takes them. */
+export const listOpenMessages = valueStatement<string, { account: AccountId }>(`
   select coalesce(json_agg(json_build_object('document_id', m.document_id)), '[]')::text as rows
   from realtime_message_open m where m.account = $account`)
-
-/** The open messages of an account in its database, as `deleteListedMessages` takes them. */
-export async function listOpenMessages(db: Database, account: AccountId): Promise<string> {
-  return (await openIds(db, { account }))[0]?.rows ?? '[]'
-}
 
 const deleteListedOf = (table: string) =>
   changeStatement<{ rows: string }>(`
@@ -130,10 +120,7 @@ const giveBack = changeStatement<{ rows: string; origin: string }>(`
     select e.document_id from json_to_recordset($rows::json) as e (document_id uuid, origin text)
     where e.origin is null))`)
 
-/**
- * Deletes those of the listed events that their database recorded itself and that no delivery here needs. What was taken in
- * before is again what `source` recorded.
- */
+/** Deletes the listed events that no delivery here needs. One taken in before is again what `source` recorded. */
 export async function deleteListedEvents(tx: Database, rows: string, source: string): Promise<void> {
   await deleteListed(tx, { rows })
   await giveBack(tx, { rows, origin: source })
@@ -159,10 +146,6 @@ export function listStateDeletions(account: AccountId): Deletion[] {
   return SMALL.map((remove) => (tx) => remove(tx, { account }))
 }
 
-const deleteLinks = changeStatement<{ account: AccountId }>(`
-  delete from webhook_event where webhook = any(${OWN})`)
-
 /** Ends the routing of events to what the account leaves here. */
-export async function deleteLinksOf(tx: Database, account: AccountId): Promise<void> {
-  await deleteLinks(tx, { account })
-}
+export const deleteLinksOf = changeStatement<{ account: AccountId }>(`
+  delete from webhook_event where webhook = any(${OWN})`)

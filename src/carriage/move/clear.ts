@@ -23,7 +23,7 @@ export async function clear(running: RunningMove, place: Place): Promise<void> {
   const inPages = async (pages: readonly Deletion[]) => {
     for (const page of pages) while ((await enter(running, place, page)) > 0) running.onCopied('cleared', 0)
   }
-  for (const webhook of await listOwnWebhooks(running.at(place), account))
+  for (const webhook of await listOwnWebhooks(running.at(place), { account }))
     await inPages(listLedgerDeletions(webhook, limit))
   // On the way back from home only what was copied: home has events of its own about the account.
   if (step === 'back' && place === null) await clearCopied(running)
@@ -51,7 +51,7 @@ async function clearCopied(running: RunningMove): Promise<void> {
   const { account, source } = running.move
   const from = running.at(source)
   // A message that ends meanwhile is found in the second list.
-  const open = await listOpenMessages(from, account)
+  const open = await listOpenMessages(from, { account })
   await enter(running, null, (tx) => deleteListedMessages(tx, open))
   await clearListed(running, 'realtime_message_ended', deleteListedMessages)
   const deleteEvents = (tx: Database, rows: string) => deleteListedEvents(tx, rows, source ?? 'home')

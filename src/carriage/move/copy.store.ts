@@ -1,13 +1,10 @@
 import { type AccountId, NIL_ID } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, columnStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import { LEDGER, type LedgerPart, STATE } from './account-tables.ts'
 import type { CopiedKey } from './move.store.ts'
 
-/**
- * Rows travel as JSON that this process does not read: numbers beyond 2^53, instants and sealed values arrive as they
- * were. `rows` is the text of an array.
- */
+/** Rows travel as JSON text, never parsed here: large numbers, instants and sealed values stay as they were. */
 interface Page {
   rows: string
   count: number
@@ -58,10 +55,7 @@ const COUNTED = `, counted as (
       set deliveries = webhook_delivery_minute.deliveries + excluded.deliveries
   )`
 
-/**
- * An event of the account that was taken in here before is now one of this database: the recorder gives it away, and would
- * not publish it again.
- */
+/** An event of the account that was taken in here before is now this database's own: the recorder gives it away. */
 const ADOPT = `on conflict (document_id) do update set origin = null
       where event_occurrence.account = current_setting('signalbox.moved_account')::uuid
         and event_occurrence.origin is not null and excluded.origin is null`
@@ -108,14 +102,10 @@ export async function readBeside(
   return { webhook_attempt: attempts as Page, event_occurrence: events as Page }
 }
 
-const selectWebhooks = statement<{ id: string }, { account: AccountId }>(
+/** The webhooks that receive the events of the account alone, deleted ones too. */
+export const listOwnWebhooks = columnStatement<string, { account: AccountId }>(
   `select document_id as id from webhook where account = $account and not is_global order by document_id`,
 )
-
-/** The webhooks that receive the events of the account alone, deleted ones too. */
-export async function listOwnWebhooks(db: Database, account: AccountId): Promise<string[]> {
-  return (await selectWebhooks(db, { account })).map(({ id }) => id)
-}
 
 /** In a transaction of the move: the account that it is about. */
 const ACCOUNT = `current_setting('signalbox.moved_account')::uuid`
@@ -130,10 +120,7 @@ const cursors = STATE.map(({ table, owned }, n) => ({
   fetch: statement<{ row: string }>(`fetch 500 from moved_${n}`),
 }))
 
-/**
- * Reads the state of the account, table by table in the order of their references, in pages. `tx`: a transaction of the
- * move at the source, with one snapshot for all tables.
- */
+/** Reads the state of the account in pages, tables in the order of references, in one snapshot of the source. */
 export async function* readState(tx: Database): AsyncGenerator<{ table: string; rows: string; count: number }> {
   for (const { table, open, fetch } of cursors) {
     await open(tx)
@@ -145,19 +132,11 @@ export async function* readState(tx: Database): AsyncGenerator<{ table: string; 
   }
 }
 
-const beginSnapshot = changeStatement('set transaction isolation level repeatable read, read only')
-
 /** Makes a transaction read one snapshot; its first statement. */
-export async function readOneSnapshot(tx: Database): Promise<void> {
-  await beginSnapshot(tx)
-}
-
-const selectOrdinal = statement<{ ordinal: number }>('select last_value::float8 as ordinal from recorded_ordinal')
+export const readOneSnapshot = changeStatement('set transaction isolation level repeatable read, read only')
 
 /** The last ordinal that a database gave. */
-export async function readOrdinal(db: Database): Promise<number> {
-  return (await selectOrdinal(db))[0]?.ordinal ?? 0
-}
+export const readOrdinal = valueStatement<number>('select last_value::float8 as ordinal from recorded_ordinal')
 
 const raise = statement<object, { ordinal: number }>(
   `select setval('recorded_ordinal', $ordinal::float8::bigint) from recorded_ordinal where last_value < $ordinal::float8::bigint`,

@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, valueStatement } from '../../postgres/statement/statement.ts'
 
 interface OfAccount {
   account: AccountId
@@ -9,8 +9,8 @@ interface OfAccount {
 /** The webhooks of the account that receive its events alone. */
 const OWN = 'array(select w.document_id from webhook w where w.account = $account and not w.is_global)'
 
-/** `offset 0`: the few rows of each queue are read, and each looked up by its key. */
-const routing = statement<{ waits: boolean }, OfAccount>(`
+/** Whether events of the account wait for routing, or tests of inactive webhooks. `offset 0`: the queues are short. */
+export const hasUnrouted = valueStatement<boolean, OfAccount>(`
   select exists (
     select from event_queue q cross join lateral (
       select e.account from event_occurrence e where e.document_id = q.event_id offset 0) e
@@ -26,24 +26,16 @@ const routing = statement<{ waits: boolean }, OfAccount>(`
     where d.is_test and d.kept_until is null and d.next_attempt_at is not null and w.account = $account
   ) as waits`)
 
-/** Whether events of the account wait for their routing, or tests of its inactive webhooks for their attempt. */
-export async function hasUnrouted(db: Database, account: AccountId): Promise<boolean> {
-  return (await routing(db, { account }))[0]?.waits ?? false
-}
-
-const outbox = statement<{ waits: boolean }, OfAccount>(`
+/** Whether events of the account wait for the event log, or events are published again. */
+export const hasUnlogged = valueStatement<boolean, OfAccount>(`
   select exists (select from event_log where republish_until is not null) or exists (
     select from event_outbox o cross join lateral (
       select e.account from event_occurrence e where e.document_id = o.event_id offset 0) e
     where e.account = $account
   ) as waits`)
 
-/** Whether events of the account wait for the event log, or events are published again. */
-export async function hasUnlogged(db: Database, account: AccountId): Promise<boolean> {
-  return (await outbox(db, { account }))[0]?.waits ?? false
-}
-
-const leases = statement<{ waits: boolean }, OfAccount>(`
+/** Whether attempts or leases are under way, rows could be claimed, or results are not added up. */
+export const hasAttempts = valueStatement<boolean, OfAccount>(`
   select exists (
     select from webhook_dispatch_open d where d.lease_owner is not null and d.webhook = any(${OWN})
   ) or exists (
@@ -57,11 +49,6 @@ const leases = statement<{ waits: boolean }, OfAccount>(`
   ) or exists (
     select from webhook_outcome_batch b where $account = any(b.owners) or b.webhooks && ${OWN}
   ) as waits`)
-
-/** Whether attempts or leases are under way, rows could be claimed, or results are not added up. */
-export async function hasAttempts(db: Database, account: AccountId): Promise<boolean> {
-  return (await leases(db, { account }))[0]?.waits ?? false
-}
 
 const restWebhooks = changeStatement<OfAccount>(`
   insert into webhook_queue as q (webhook, visit_at, is_held)
@@ -125,35 +112,17 @@ export async function wakeRealtimeQueue(tx: Database, account: AccountId): Promi
   await wakeRealtime(tx, { account })
 }
 
-const clock = statement<{ now: string }>('select clock_timestamp()::text as now')
-
 /** The time of a database, for `hasOlderTransactions`. */
-export async function readTime(db: Database): Promise<string> {
-  return (await clock(db))[0]?.now ?? ''
-}
+export const readTime = valueStatement<string>('select clock_timestamp()::text as now')
 
-const older = statement<{ waits: boolean }, { since: string }>(`
+/** Whether transactions run that began before this instant. */
+export const hasOlderTransactions = valueStatement<boolean, { since: string }>(`
   select exists (
     select from pg_stat_activity where datname = current_database() and backend_type = 'client backend'
       and pid <> pg_backend_pid() and xact_start < $since::timestamptz
   ) as waits`)
 
-/** Whether transactions run that began before this instant. */
-export async function hasOlderTransactions(db: Database, since: string): Promise<boolean> {
-  return (await older(db, { since }))[0]?.waits ?? false
-}
-
-/** A position in the event log: what a database has taken in. */
-export interface KnownPosition {
-  incarnation: string | null
-  sequence: number
-}
-
-const taken = statement<KnownPosition>(
+/** Up to where this database has taken in the log; undefined while it reads from an instant on, or not at all. */
+export const readTaken = rowStatement<{ incarnation: string | null; sequence: number }>(
   `select incarnation, sequence::float8 as sequence from log_intake where name = 'events' and read_since is null`,
 )
-
-/** Up to where this database has taken in the log; undefined while it reads from an instant on, or not at all. */
-export async function readTaken(db: Database): Promise<KnownPosition | undefined> {
-  return (await taken(db))[0]
-}

@@ -47,21 +47,21 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
     case 'fence':
       return setFence(running, effect.at, effect.state)
     case 'await-routing':
-      return !(await hasUnrouted(at(effect.at), account))
+      return !(await hasUnrouted(at(effect.at), { account }))
     case 'await-outbox':
-      return !(await hasUnlogged(at(effect.at), account))
+      return !(await hasUnlogged(at(effect.at), { account }))
     case 'await-intake':
       return hasTaken(running, at(effect.of === 'told' ? null : move.source), at(effect.at))
     case 'rest':
       await enter(running, effect.at, (tx) => restQueues(tx, account))
       return true
     case 'await-attempts':
-      return !(await hasAttempts(at(effect.at), account))
+      return !(await hasAttempts(at(effect.at), { account }))
     case 'close':
       return close(running, effect.at)
     case 'await-transactions':
       running.closedAt ??= await readTime(at(effect.at))
-      return !(await hasOlderTransactions(at(effect.at), running.closedAt))
+      return !(await hasOlderTransactions(at(effect.at), { since: running.closedAt }))
     case 'copy':
       await copy(running, at(effect.from), at(effect.to))
       return true
@@ -69,7 +69,7 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
       return isCopied(running, effect.at)
     case 'keep-closed':
       if ((await enter(running, effect.at, async (_tx, state) => state)) === 'closed') return true
-      await askBack(at(null), account, SOURCE_REOPENED)
+      await askBack(at(null), { account, reason: SOURCE_REOPENED })
       return false
     case 'open':
       if (move.step === 'switch' && !(await isCopied(running, effect.at))) {
@@ -96,7 +96,7 @@ const SOURCE_REOPENED = 'source_reopened'
 
 /** Whether the target has the last write of the copy. Otherwise the copy begins anew: rows that are there stay. */
 async function isCopied({ move, at }: RunningMove, place: Place): Promise<boolean> {
-  if ((await readFenceVersion(at(place), move.account)) >= move.version) return true
+  if (((await readFenceVersion(at(place), { account: move.account })) ?? 0) >= move.version) return true
   const { ordinal } = move.copied
   const copied = ordinal === undefined ? {} : { ordinal }
   if (!(await writeCopied(at(null), move, copied))) throw new MoveSupersededError()
@@ -134,7 +134,7 @@ function setFence(running: RunningMove, place: Place, state: FenceState): Promis
 function close(running: RunningMove, place: Place): Promise<boolean> {
   const { account } = running.move
   return enterAlone(running, place, async (tx) => {
-    if ((await hasUnrouted(tx, account)) || (await hasAttempts(tx, account))) return false
+    if ((await hasUnrouted(tx, { account })) || (await hasAttempts(tx, { account }))) return false
     await writeFence(tx, { account, version: 0, state: 'closed' })
     return true
   })
@@ -143,7 +143,7 @@ function close(running: RunningMove, place: Place): Promise<boolean> {
 /** The fence is closed, so nobody changes the links meanwhile; the lock is the last one. */
 async function leave(running: RunningMove, place: Place): Promise<boolean> {
   const { account } = running.move
-  await enter(running, place, (tx) => deleteLinksOf(tx, account))
+  await enter(running, place, (tx) => deleteLinksOf(tx, { account }))
   return setFence(running, place, 'gone')
 }
 
@@ -159,7 +159,7 @@ async function copy(running: RunningMove, from: Database, to: Database): Promise
   const ordinal = await readOrdinal(from)
   if (copied.ordinal === undefined) await note({ ordinal })
   await enter(running, move.target, (tx) => raiseOrdinal(tx, ordinal))
-  const webhooks = await listOwnWebhooks(from, move.account)
+  const webhooks = await listOwnWebhooks(from, { account: move.account })
   for (const part of LEDGER)
     for (const scope of part.of === 'account' ? [move.account] : webhooks) {
       const name = `${part.table} ${scope}`

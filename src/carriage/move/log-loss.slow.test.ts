@@ -88,7 +88,7 @@ test('a log that is lost before any effect of a move has every event in the end,
       for (let n = 0; n < pace.rounds; n += 1) await under.round()
       under.passMs(pace.ms)
       if (left === 0) lose(loss)
-      if (left === 0 && goesBack) await askBack(under.ground.at(null).db, account, 'test')
+      if (left === 0 && goesBack) await askBack(under.ground.at(null).db, { account, reason: 'test' })
       left -= 1
     }
     const sleep = async () => {

@@ -75,10 +75,7 @@ export function canGoBack(step: MoveStep): boolean {
   return step === 'hold' || step === 'drain' || step === 'copy'
 }
 
-/**
- * The effects of a step, in their order. Pure. The first of each are the fences of the step: a database may have lost the
- * last of its writes in a failover.
- */
+/** The effects of a step in their order, its fences first: a failover may have lost a database's last writes. Pure. */
 export function planStep(move: AccountMove): MoveEffect[] {
   const { source, target, step } = move
   const isFromHome = source === null

@@ -1,7 +1,14 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import {
+  changeStatement,
+  soleRowStatement,
+  rowStatement,
+  statement,
+  testStatement,
+  valueStatement,
+} from '../../postgres/statement/statement.ts'
 import type { AccountMove, FenceState, MoveStep, Place } from './move-plan.ts'
 
 /** The last key of a part of the ledger that was copied; null: the part is complete. */
@@ -18,13 +25,11 @@ export interface CopyProgress {
   rows?: number
 }
 
-/** A move that has not ended, as home has it. */
 export interface MoveRecord extends AccountMove {
   epoch: number
   copied: CopyProgress
   reason: string | null
   runner: string | null
-  /** Whether its runner still has its lease, by the clock of home. */
   isLeased: boolean
   /** Whether it has had no runner for a while. */
   isInterrupted: boolean
@@ -42,7 +47,8 @@ const MOVE = `account, source, target, version::float8 as version, step, epoch::
   coalesce(lease_until, updated_at + ${LEASE}) < clock_timestamp() as "isInterrupted",
   created_at as "createdAt", updated_at as "updatedAt"`
 
-const begin = statement<MoveRecord, { account: AccountId; target: Place; drainSeconds: number }>(`
+/** Begins a move, unless the account is in `target` or moving. `drainSeconds`: wait for what is under way. */
+export const beginMove = rowStatement<MoveRecord, { account: AccountId; target: Place; drainSeconds: number }>(`
   insert into account_move (account, source, target, version, step, drain_until, created_at, updated_at)
   select $account::uuid, c.cell, $target::text, coalesce(c.version, 0) + 1, 'hold',
     clock_timestamp() + $drainSeconds::int * interval '1 second', clock_timestamp(), clock_timestamp()
@@ -51,70 +57,34 @@ const begin = statement<MoveRecord, { account: AccountId; target: Place; drainSe
   on conflict (account) do nothing
   returning ${MOVE}`)
 
-/**
- * Begins a move, unless the account is in `target` or moving already. `drainSeconds`: how long it waits for what is under
- * way before it goes back.
- */
-export async function beginMove(
-  db: Database,
-  given: { account: AccountId; target: Place; drainSeconds: number },
-): Promise<MoveRecord | undefined> {
-  return (await begin(db, given))[0]
-}
-
-const selectOne = statement<MoveRecord, { account: AccountId }>(
+/** The move of an account that has not ended. */
+export const findMove = rowStatement<MoveRecord, { account: AccountId }>(
   `select ${MOVE} from account_move where account = $account`,
 )
 
-/** The move of an account that has not ended. */
-export async function findMove(db: Database, account: AccountId): Promise<MoveRecord | undefined> {
-  return (await selectOne(db, { account }))[0]
-}
-
-const lockTarget = statement<{ state: string }, { name: string }>('select state from cell where name = $name for share')
-
 /** The state of a cell, which stays until the transaction ends. */
-export async function lockMoveCell(tx: Database, name: string): Promise<string | undefined> {
-  return (await lockTarget(tx, { name }))[0]?.state
-}
-
-const selectUrl = statement<{ url: string }, { name: string }>(
-  'select database_url_encrypted as url from cell where name = $name',
+export const lockMoveCell = valueStatement<string | undefined, { name: string }>(
+  'select state from cell where name = $name for share',
 )
 
 /** The sealed connection string of a cell. */
-export async function findCellUrl(db: Database, name: string): Promise<string | undefined> {
-  return (await selectUrl(db, { name }))[0]?.url
-}
+export const findCellUrl = valueStatement<string | undefined, { name: string }>(
+  'select database_url_encrypted as url from cell where name = $name',
+)
 
-const selectAccount = statement<{ isKnown: boolean; cell: Place }, { account: AccountId }>(`
+/** Whether an account exists, and where it is. */
+export const findMoveAccount = soleRowStatement<{ isKnown: boolean; cell: Place }, { account: AccountId }>(`
   select exists (select from account where document_id = $account and deleted_at is null) as "isKnown",
     (select c.cell from account_cell c where c.account = $account) as cell`)
 
-/** Whether an account exists, and where it is. */
-export async function findMoveAccount(db: Database, account: AccountId): Promise<{ isKnown: boolean; cell: Place }> {
-  return (await selectAccount(db, { account }))[0] as { isKnown: boolean; cell: Place }
-}
-
-const selectAll = statement<MoveRecord>(`select ${MOVE} from account_move order by created_at limit 1000`)
-
 /** The moves that have not ended, oldest first. */
-export function listMoves(db: Database): Promise<MoveRecord[]> {
-  return selectAll(db)
-}
+export const listMoves = statement<MoveRecord>(`select ${MOVE} from account_move order by created_at limit 1000`)
 
-const take = statement<MoveRecord, { account: AccountId; runner: string }>(`
+/** Takes a move over; undefined while another process has it. */
+export const takeMove = rowStatement<MoveRecord, { account: AccountId; runner: string }>(`
   update account_move set runner = $runner, lease_until = clock_timestamp() + ${LEASE}, epoch = nextval('account_move_epoch')
   where account = $account and (runner is null or lease_until < clock_timestamp() or runner = $runner)
   returning ${MOVE}`)
-
-/** Takes a move over; undefined while another process has it. */
-export async function takeMove(
-  db: Database,
-  given: { account: AccountId; runner: string },
-): Promise<MoveRecord | undefined> {
-  return (await take(db, given))[0]
-}
 
 /** The runner of a move: another epoch is another runner. */
 export interface RunnerKey {
@@ -122,22 +92,14 @@ export interface RunnerKey {
   epoch: number
 }
 
-const renew = statement<MoveRecord, RunnerKey>(`
+/** Renews the lease, and reads the move; undefined when another process has it. */
+export const renewMove = rowStatement<MoveRecord, RunnerKey>(`
   update account_move set lease_until = clock_timestamp() + ${LEASE}
   where account = $account and epoch = $epoch::float8::bigint returning ${MOVE}`)
 
-/** Renews the lease, and reads the move; undefined when another process has it. */
-export async function renewMove(db: Database, key: RunnerKey): Promise<MoveRecord | undefined> {
-  return (await renew(db, key))[0]
-}
-
-const release = changeStatement<RunnerKey>(`
-  update account_move set runner = null, lease_until = null where account = $account and epoch = $epoch::float8::bigint`)
-
 /** Gives a move up: any process may take it over at once. */
-export async function releaseMove(db: Database, key: RunnerKey): Promise<void> {
-  await release(db, key)
-}
+export const releaseMove = changeStatement<RunnerKey>(`
+  update account_move set runner = null, lease_until = null where account = $account and epoch = $epoch::float8::bigint`)
 
 const step = changeStatement<RunnerKey & { from: MoveStep; to: MoveStep; reason: string | null }>(`
   update account_move set step = $to, reason = coalesce($reason, reason), updated_at = clock_timestamp()
@@ -161,16 +123,13 @@ export async function writeCopied(db: Database, key: RunnerKey, copied: CopyProg
   return (await progress(db, { ...key, copied: JSON.stringify(copied) })) > 0
 }
 
-const ask = changeStatement<{ account: AccountId; reason: string }>(`
+/** Asks for the way back. False without a move that may go back. */
+export const askBack = testStatement<{ account: AccountId; reason: string }>(`
   update account_move set reason = $reason, updated_at = clock_timestamp()
   where account = $account and step in ('hold', 'drain', 'copy')`)
 
-/** Asks for the way back. False without a move that may go back. */
-export async function askBack(db: Database, account: AccountId, reason: string): Promise<boolean> {
-  return (await ask(db, { account, reason })) > 0
-}
-
-const direct = statement<{ account: string }, RunnerKey & { cell: Place; version: number }>(`
+/** Writes the directory. False when another process has the move. */
+export const writeDirectory = testStatement<RunnerKey & { cell: Place; version: number }>(`
   with mine as (
     select account from account_move where account = $account and epoch = $epoch::float8::bigint for update
   )
@@ -179,42 +138,22 @@ const direct = statement<{ account: string }, RunnerKey & { cell: Place; version
   on conflict (account) do update set cell = excluded.cell, version = excluded.version
   returning account`)
 
-/** Writes the directory. False when another process has the move. */
-export async function writeDirectory(
-  db: Database,
-  given: RunnerKey & { cell: Place; version: number },
-): Promise<boolean> {
-  return (await direct(db, given)).length > 0
-}
-
-const end = changeStatement<RunnerKey>(
+/** Ends a move. False when another process has it. */
+export const endMove = testStatement<RunnerKey>(
   'delete from account_move where account = $account and epoch = $epoch::float8::bigint',
 )
 
-/** Ends a move. False when another process has it. */
-export async function endMove(db: Database, key: RunnerKey): Promise<boolean> {
-  return (await end(db, key)) > 0
-}
-
-const open = statement<object>('select open_fence()')
-
 /** Lets a database check its writes by the fences of accounts, from the first move on. */
-export async function openFence(db: Database): Promise<void> {
-  await open(db)
-}
+export const openFence = changeStatement('select open_fence()')
 
-const claim = statement<{ state: FenceState }, RunnerKey>(`
+/** Tells a database of a runner: earlier ones change nothing there any more. False when a later one was there. */
+export const claimFence = testStatement<RunnerKey>(`
   insert into account_fence as f (account, version, state, epoch)
   select $account::uuid, 0,
     case when exists (select from database_identity where cell is not null) then 'gone' else 'open' end,
     $epoch::float8::bigint
   on conflict (account) do update set epoch = excluded.epoch where f.epoch <= excluded.epoch
   returning f.state`)
-
-/** Tells a database of a runner: earlier ones change nothing there any more. False when a later one was there. */
-export async function claimFence(db: Database, { account, epoch }: RunnerKey): Promise<boolean> {
-  return (await claim(db, { account, epoch })).length > 0
-}
 
 const lockFence = statement<{ state: FenceState }, RunnerKey>(
   `select state from account_fence where account = $account and epoch = $epoch::float8::bigint for update`,
@@ -229,24 +168,17 @@ export async function nameMovedAccount(tx: Database, account: AccountId): Promis
   await passAs(tx, { account })
 }
 
-/**
- * Makes a transaction that of a runner: its rows pass the fence, and those of an earlier runner are refused. Undefined
- * when another process has the move.
- */
+/** Makes a transaction that of a runner, whose rows pass the fence. Undefined when another process has the move. */
 export async function enterMove(tx: Database, { account, epoch }: RunnerKey): Promise<FenceState | undefined> {
   const [fence] = await lockFence(tx, { account, epoch })
   if (fence) await passAs(tx, { account })
   return fence?.state
 }
 
-const selectVersion = statement<{ version: number }, { account: AccountId }>(
+/** The version of a fence: the last write of a copy sets that of its move. */
+export const readFenceVersion = valueStatement<number | undefined, { account: AccountId }>(
   'select version::float8 as version from account_fence where account = $account',
 )
-
-/** The version of a fence: the last write of a copy sets that of its move. */
-export async function readFenceVersion(db: Database, account: AccountId): Promise<number> {
-  return (await selectVersion(db, { account }))[0]?.version ?? 0
-}
 
 const lockAccount = statement<object, { account: AccountId; limit: string }>(`
   select set_config('lock_timeout', $limit, true),
@@ -260,14 +192,7 @@ export async function lockPassed(tx: Database, account: AccountId): Promise<void
   await lockAccount(tx, { account, limit: `${HOLD_WAIT_MS}` })
 }
 
-const setState = changeStatement<{ account: AccountId; state: FenceState; version: number }>(`
+/** Sets the fence, behind `enterMove`. */
+export const writeFence = changeStatement<{ account: AccountId; state: FenceState; version: number }>(`
   update account_fence set state = $state, version = greatest(version, $version::float8::bigint)
   where account = $account`)
-
-/** Sets the fence, behind `enterMove`. */
-export async function writeFence(
-  tx: Database,
-  given: { account: AccountId; state: FenceState; version: number },
-): Promise<void> {
-  await setState(tx, given)
-}

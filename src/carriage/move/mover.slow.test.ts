@@ -136,7 +136,7 @@ describe('a move of an account', () => {
     expect(
       (await ground.at(null).pool.query('select from webhook where document_id = $1', [globalWebhook])).rowCount,
     ).toBe(1)
-    expect(await findMove(ground.at(null).db, account)).toBeUndefined()
+    expect(await findMove(ground.at(null).db, { account })).toBeUndefined()
   })
 
   test('leaves what home takes in of the account meanwhile, until it is routed to global webhooks', async () => {
@@ -167,7 +167,7 @@ describe('a move of an account', () => {
       if (effect.kind === 'rest') throw new Error('killed')
     }
     await expect(runMove(deps({ beforeEffect: stop }), account)).rejects.toThrow('killed')
-    expect(await askBack(ground.at(null).db, account, 'test')).toBe(true)
+    expect(await askBack(ground.at(null).db, { account, reason: 'test' })).toBe(true)
     expect(await runMove(deps(), account)).toMatchObject({ kind: 'back' })
     expect(await find()).toEqual(kept.toSorted())
 
@@ -221,7 +221,7 @@ describe('a move of an account', () => {
     await pool.query('delete from realtime_queue where account = $1', [account])
     await pool.query('update realtime_message_open set next_attempt_at = now() where account = $1', [account])
     await expect(runMove(deps({ beforeEffect: stop }), account)).rejects.toThrow('killed')
-    expect(await askBack(ground.at(null).db, account, 'test')).toBe(true)
+    expect(await askBack(ground.at(null).db, { account, reason: 'test' })).toBe(true)
     expect(await runMove(deps(), account)).toMatchObject({ kind: 'back' })
     expect(await find()).toEqual([{ id: told[0], is_due: true }])
   })
@@ -416,7 +416,7 @@ describe('a move that is interrupted before any of its effects', () => {
         await ground
           .at(null)
           .pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
-        const mayGoBack = await askBack(ground.at(null).db, account, 'test')
+        const mayGoBack = await askBack(ground.at(null).db, { account, reason: 'test' })
         const end = await runMove(deps(), account)
         expect(end, effects[at]).toMatchObject({ kind: mayGoBack ? 'back' : 'moved' })
         const place = mayGoBack ? source : target

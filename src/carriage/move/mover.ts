@@ -16,19 +16,16 @@ import {
 import { canGoBack, findNextStep, type MoveEffect, type MoveStep, type Place, planStep } from './move-plan.ts'
 import { MoveSupersededError, type RunningMove } from './running-move.ts'
 
-/** Pause of a step that waits. */
 const PAUSE_MS = 200
 
 /** Rows of a page: a few MB at most. */
 const PAGE_ROWS = 1_000
 
-/** What a run needs. */
 export interface MoverDeps {
   /** The database of a place; rejects when it cannot be reached. */
   open: (place: Place) => Promise<Database>
   /** Connects to the event log: needed where it is on, from or to a cell. Rejects with a `LogError`. */
   openLog?: () => Promise<EventLog>
-  /** The process. */
   runner: string
   sleep: (ms: number) => Promise<unknown>
   /** Records the end, in its transaction. */
@@ -39,7 +36,6 @@ export interface MoverDeps {
   beforeEffect?: (effect: MoveEffect, step: MoveStep) => Promise<void> | void
 }
 
-/** Where a move is. */
 export interface MoveProgress {
   step: MoveStep
   /** The effect that is being done, and whether it waits. */
@@ -49,7 +45,6 @@ export interface MoveProgress {
   rows: number
 }
 
-/** How a run ended. */
 export type MoveEnd =
   | { kind: 'moved' | 'back'; rows: number; reason: string | null }
   | { kind: 'taken' | 'none'; rows?: never; reason?: never }
@@ -57,17 +52,13 @@ export type MoveEnd =
 /** The reason of a move that went back by itself. */
 const DRAIN_LIMIT = 'drain_limit'
 
-/**
- * Runs the move of an account to its end, from the step that it has reached. Any process may go on with a move whose runner
- * is gone: each effect may be done again, and those of an earlier runner are refused. `taken`: another process has it;
- * `none`: there is no move.
- */
+/** Runs the move of an account to its end, by any process in turn. `taken`: another has it; `none`: there is none. */
 export async function runMove(deps: MoverDeps, account: AccountId): Promise<MoveEnd> {
   const { open, runner } = deps
   const home = await open(null)
   const taken = await takeMove(home, { account, runner })
   if (!taken) {
-    return { kind: (await findMove(home, account)) ? 'taken' : 'none' }
+    return { kind: (await findMove(home, { account })) ? 'taken' : 'none' }
   }
   const places = [...new Set<Place>([null, taken.source, taken.target])]
   try {

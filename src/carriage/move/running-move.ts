@@ -14,11 +14,9 @@ export class MoveSupersededError extends Error {
 /** A move under way in this process. */
 export interface RunningMove {
   move: MoveRecord
-  /** The database of a place. */
   at: (place: Place) => Database
   /** The event log, which is opened once. Rejects with a `LogError`. */
   log: () => Promise<EventLog>
-  /** Rows of a page. */
   pageRows: number
   /** When this run closed the fence, by the clock of the source; undefined before. */
   closedAt: string | undefined

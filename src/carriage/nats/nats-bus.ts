@@ -25,12 +25,10 @@ const PROOF_LIMIT_BYTES = 128
 /** The first character of a proof; a text begins with the id of its sender. */
 const PROOF = '!'
 
-/** Options of a bus over NATS. */
 export interface NatsBusOptions extends BusCallbacks {
   settings: NatsSettings
   /** The subject above those of the processes; installations that share servers have different ones. */
   subject: string
-  /** The id of this process, the last token of its subject. */
   id: string
   /** Keys of the seals; the first one seals. */
   keys: readonly [Buffer, ...Buffer[]]
@@ -40,7 +38,6 @@ export interface NatsBusOptions extends BusCallbacks {
   monotonicMs?: () => number
 }
 
-/** A bus at work. */
 interface BusContext {
   options: NatsBusOptions & { rest: typeof systemClock.sleep; monotonicMs: () => number }
   /** The subject of this process. */

@@ -12,7 +12,6 @@ export interface NatsSettings {
   tls: { caFile?: string | undefined; certFile?: string | undefined; keyFile?: string | undefined }
 }
 
-/** Credentials of the client. */
 export type NatsAuth =
   | { kind: 'none' }
   | { kind: 'password'; user: string; password: string }
@@ -22,18 +21,14 @@ export type NatsAuth =
   /** The text of a credentials file: a JWT and its seed. */
   | { kind: 'credentials'; text: string }
 
-/** A connection that reconnects without a limit of attempts. */
 export interface NatsLink {
   connection: NatsConnection
-  /** Whether it is connected now. */
   isConnected(): boolean
-  /** Number of reconnections. */
   countReconnects(): number
   /** Sends the messages already published, and closes it. Never throws. */
   close(): Promise<void>
 }
 
-/** Options of a connection. */
 export interface NatsLinkOptions {
   /** Shown in the lists of the servers. */
   name: string
@@ -52,10 +47,7 @@ const PINGS_UNANSWERED = 2
 const CONNECT_LIMIT_MS = 5_000
 const DRAIN_LIMIT_MS = 1_000
 
-/**
- * Connects. The packages are loaded here, so that a service without NATS loads none of them. Throws when no server can
- * be reached or all refuse; later losses are repaired, also when a server refuses the client for a while.
- */
+/** Connects, with packages that are loaded here alone. Throws when no server accepts; later losses are repaired. */
 export async function connectNats(settings: NatsSettings, options: NatsLinkOptions): Promise<NatsLink> {
   const transport = await import('@nats-io/transport-node')
   const { servers, isTls, tls } = settings

@@ -18,17 +18,13 @@ const CODES: Readonly<Record<number, LogErrorCode>> = {
 /** Names of client errors for a user that the server refuses. */
 const REFUSALS = ['AuthorizationError', 'UserAuthenticationExpiredError', 'PermissionViolationError']
 
-/** An error of JetStream in an answer or from its client. */
 interface ApiError {
   code?: unknown
   err_code?: unknown
   description?: unknown
 }
 
-/**
- * The error for a failure of the client or the server. Its message names the cause, and the server's own words, which
- * contain no secret of the client.
- */
+/** The error for a failure of the client or the server, with the server's words, which contain no secret. */
 export function toLogError(error: unknown): LogError {
   if (error instanceof LogError) return error
   const given = error as ApiError & { name?: string; message?: string }

@@ -4,7 +4,6 @@ import { toLogError } from './nats-error.ts'
 import type { NatsLogSettings } from './nats-log.ts'
 import { findStreamFaults, STREAM_NOT_FOUND } from './nats-stream.ts'
 
-/** Facts about the log, as the NATS servers report them. */
 export interface NatsFacts {
   version: string
   isCluster: boolean
@@ -48,7 +47,6 @@ export async function inspectNats(settings: NatsLogSettings): Promise<NatsFacts>
 /** Disk sync of a server: `always` is after every message. */
 export type SyncFact = { url: string; sync: 'always' | 'later' | 'unknown' }
 
-/** Limits for the answer of a monitoring port. */
 const ANSWER_LIMIT_BYTES = 1_048_576
 const ANSWER_LIMIT_MS = 3_000
 

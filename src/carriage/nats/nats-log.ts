@@ -18,10 +18,7 @@ import { ensureStream, STREAM_NOT_FOUND, type StreamSettings, stateOf } from './
 const ID = 'Event-Id'
 const RECORDED_AT = 'Event-Time'
 
-/**
- * Wait for an answer: a leader that died never answers. Its successor is elected in 4 to 6 s, and the relay asks it
- * next.
- */
+/** Wait for an answer: a leader that died never answers, and its successor is elected in 4 to 6 s. */
 const ANSWER_LIMIT_MS = 5_000
 
 /** Header of a message of a batch: the sequence of the one before it in the same batch; 0 in the first one. */
@@ -30,12 +27,10 @@ const PRECEDING = 'Nats-Last-Sequence'
 /** The status of a read without a result. */
 const NOTHING_FOUND = 404
 
-/** Settings of the log in NATS. */
 export interface NatsLogSettings extends StreamSettings {
   nats: NatsSettings
 }
 
-/** Options of a log. */
 export interface NatsLogOptions extends NatsLinkOptions {
   /** Whether it neither creates nor changes the stream. */
   isReader?: boolean
@@ -186,7 +181,6 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
   return { ...log, ...wrapErrors(log, ['readState', 'append', 'read', 'readAt', 'readLast']) }
 }
 
-/** The answer to a published message. */
 interface PublishAnswer {
   seq: number
   error?: { code: number; err_code: number; description: string }

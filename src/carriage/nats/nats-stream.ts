@@ -3,7 +3,6 @@ import { SUBJECT_PREFIX } from '../log/event-message.ts'
 import { LogError, type LogState } from '../log/log.ts'
 import type { NatsLink } from './nats-connection.ts'
 
-/** Settings of the stream of the log. */
 export interface StreamSettings {
   stream: string
   /** Copies of the stream; undefined: three in a cluster, one on a single server. */

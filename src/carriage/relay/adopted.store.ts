@@ -1,6 +1,5 @@
 import type { EventId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement } from '../../postgres/statement/statement.ts'
 
 /**
  * The last message in the log of the databases that accounts came from by a move: their events are here now, so this database
@@ -29,15 +28,11 @@ export interface EndFacts extends AdoptedEnd {
   isRepublishing: boolean
 }
 
-const selectEnd = statement<EndFacts>(`
+/** Up to where the log confirmed what is in this database; undefined where the log is off. */
+export const readLogEnd = rowStatement<EndFacts>(`
   select incarnation, last_sequence::float8 as sequence, own_sequence::float8 as "ownSequence",
     own_event as "ownEvent", ${ADOPTED}, republish_until is not null as "isRepublishing"
   from event_log where name = 'events'`)
-
-/** Up to where the log confirmed what is in this database; undefined where the log is off. */
-export async function readLogEnd(db: Database): Promise<EndFacts | undefined> {
-  return (await selectEnd(db))[0]
-}
 
 /** What the target of a move takes over with the events of the account; undefined when the source appended none. Pure. */
 export function decideAdopted(source: EndFacts): AdoptedEnd | undefined {
@@ -50,7 +45,8 @@ export function decideAdopted(source: EndFacts): AdoptedEnd | undefined {
   return adoptedIncarnation === null ? undefined : source
 }
 
-const adopt = changeStatement<AdoptedEnd>(`
+/** Lets a database take it over, in the transaction that ends the copy. */
+export const adoptEnd = changeStatement<AdoptedEnd>(`
   update event_log set
     adopted_incarnation = case when coalesce(adopted_incarnation, $adoptedIncarnation::text) = $adoptedIncarnation
       then $adoptedIncarnation else '${UNKNOWN_END}' end,
@@ -59,8 +55,3 @@ const adopt = changeStatement<AdoptedEnd>(`
     adopted_sequence = case when adopted_incarnation is not null and adopted_sequence > $adoptedSequence
       then adopted_sequence else $adoptedSequence::float8::bigint end
   where name = 'events'`)
-
-/** Lets a database take it over, in the transaction that ends the copy. */
-export async function adoptEnd(tx: Database, { adoptedIncarnation, adoptedSequence, adoptedEvent }: AdoptedEnd) {
-  await adopt(tx, { adoptedIncarnation, adoptedSequence, adoptedEvent })
-}

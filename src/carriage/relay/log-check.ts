@@ -3,7 +3,6 @@ import { type EventLog, LOG_SKEW_MS, type LogState } from '../log/log.ts'
 import { decideLoss, type FoundLoss, type KnownOfLog } from './loss.ts'
 import { findOwnEvents } from './own-event.store.ts'
 
-/** Messages of one look for own ones. */
 const LOOK_SIZE = 250
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

@@ -1,7 +1,6 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { type OutboxFacts, readOutboxFacts } from './outbox-facts.store.ts'
 
-/** Maximum count of waiting events. */
 const COUNT_LIMIT = 10_000
 
 /** Seconds for which an event may wait; an append takes some milliseconds, an election of a leader some 10 s. */
@@ -13,7 +12,6 @@ export interface EventLogFacts {
   waiting: number
   /** Age of the oldest of them; 0 when none waits. */
   oldest_waiting_s: number
-  /** Whether a process appends. */
   has_relay: boolean
   /** Start of the events being republished; null otherwise. */
   republishing_from: string | null
@@ -52,7 +50,7 @@ function findRemedy({ isOpen }: OutboxFacts, facts: Omit<EventLogFacts, 'remedy'
 
 /** Reads and evaluates the facts. */
 export async function readEventLogFacts(db: Database, now: Date): Promise<EventLogFacts> {
-  return decideEventLogFacts(await readOutboxFacts(db, COUNT_LIMIT), now)
+  return decideEventLogFacts(await readOutboxFacts(db, { limit: COUNT_LIMIT }), now)
 }
 
 /** `degraded` while there is something to do (docs/contract/event-log.md#health). Pure. */

@@ -12,10 +12,7 @@ export interface FoundLoss {
   isAdopted: boolean
 }
 
-/**
- * Events are recorded before they reach the outbox, by a transaction that may take some seconds: those recorded up to
- * this long before the last stored one are published again as well.
- */
+/** Events recorded up to this long before the last stored one are published again: recording takes time. */
 const MARGIN_MS = 300_000
 
 /** What a database knows of the log. */
@@ -67,10 +64,7 @@ function compare(
   return state.sequence < known.last || (isKept && !entry) ? { loss: 'behind', isCertain: false } : undefined
 }
 
-/**
- * The instant from which events are published again after a loss: shortly before the last event of this database that the
- * log still has; without one, all events that the log would still hold. Pure.
- */
+/** The instant from which events are published again: shortly before the last own one that the log has. Pure. */
 export function decideRepublishFrom(
   loss: Loss,
   { lastAt, now, maxAgeMs }: { lastAt: Date | undefined; now: Date; maxAgeMs: number },

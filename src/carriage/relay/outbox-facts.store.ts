@@ -1,9 +1,7 @@
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { soleRowStatement } from '../../postgres/statement/statement.ts'
 
 /** Facts of the log for health, metrics and the command. */
 export interface OutboxFacts {
-  /** Whether events fill the outbox. */
   isOpen: boolean
   /** Events that wait, up to the limit. */
   waiting: number
@@ -19,7 +17,8 @@ export interface OutboxFacts {
   lossAt: Date | null
 }
 
-const readFacts = statement<OutboxFacts, { limit: number }>(`
+/** Reads the facts. Counts end at `limit`. */
+export const readOutboxFacts = soleRowStatement<OutboxFacts, { limit: number }>(`
   select exists (
       select from pg_trigger where tgrelid = 'event_occurrence'::regclass and tgname = 'record_outbox') as "isOpen",
     (select count(*)::int from (select from event_outbox limit $limit) q) as waiting,
@@ -29,9 +28,3 @@ const readFacts = statement<OutboxFacts, { limit: number }>(`
     l.last_sequence::float8 as sequence, l.appended_at as "appendedAt", l.republish_after as "republishAfter",
     l.republish_until as "republishUntil", l.loss, l.loss_at as "lossAt"
   from (values (1)) one (n) left join event_log l on l.name = 'events'`)
-
-/** Reads the facts. Counts end at `limit`. */
-export async function readOutboxFacts(db: Database, limit: number): Promise<OutboxFacts> {
-  const [facts] = await readFacts(db, { limit })
-  return facts as OutboxFacts
-}

@@ -32,7 +32,7 @@ describe.each([0, 3])(`plans of the relay, made for %s events, among ${ROWS}`, (
     return taken?.events ?? []
   }
   const again = (db: Database, after: number) =>
-    readRepublished(db, { after: new Date(after), ordinal: '0', until: new Date(nowMs) }, LIMIT)
+    readRepublished(db, { after: new Date(after), ordinal: '0', until: new Date(nowMs), limit: LIMIT })
 
   beforeAll(async () => {
     database = await createTestDatabase({ isOwn: true })
@@ -44,7 +44,7 @@ describe.each([0, 3])(`plans of the relay, made for %s events, among ${ROWS}`, (
     await leaseRelay(watched.db, OWN)
     await take(watched.db)
     await again(watched.db, 0)
-    await readOutboxFacts(watched.db, 10)
+    await readOutboxFacts(watched.db, { limit: 10 })
     await fill(database.db, ROWS, nowMs)
   })
   afterAll(async () => {
@@ -68,7 +68,7 @@ describe.each([0, 3])(`plans of the relay, made for %s events, among ${ROWS}`, (
 
   test('the facts read as many rows as they count', async () => {
     const facts = await expectFewReads(watched, { most: 100, small: ['event_log', 'pg_trigger'] }, (db) =>
-      readOutboxFacts(db, 10),
+      readOutboxFacts(db, { limit: 10 }),
     )
     expect(facts).toMatchObject({ isOpen: true, waiting: 10 })
   })

@@ -1,7 +1,7 @@
 import type { EventId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord } from '../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement, testStatement } from '../../postgres/statement/statement.ts'
 import type { LoggedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
 import { describeLease } from '../log/log-lease.ts'
@@ -58,55 +58,32 @@ const STATE = `incarnation, last_sequence::float8 as sequence, own_sequence::flo
   own_event as "ownEvent", own_at as "ownAt", ${ADOPTED}, republish_after as "republishAfter",
   republish_ordinal::text as "republishOrdinal", republish_until as "republishUntil"`
 
-const lease = statement<RelayState, { relay: string; leaseMs: number }>(
+/** Takes or renews the lease to append; undefined while another process has it, or the log is off. */
+export const leaseRelay = rowStatement<RelayState, { relay: string; leaseMs: number }>(
   `update event_log set ${LEASE} where name = 'events' and ${MAY_LEASE} returning ${STATE}`,
 )
-
-/** Takes or renews the lease to append; undefined while another process has it, or the log is off. */
-export async function leaseRelay(
-  db: Database,
-  given: { relay: string; leaseMs: number },
-): Promise<RelayState | undefined> {
-  const [state] = await lease(db, given)
-  return state
-}
 
 /** Nobody stood in since the lease was taken: what its process knows of the log is what the database knows. */
 const HAS_LEASE = 'relay = $relay'
 
-const renew = statement<RelayState, { relay: string; leaseMs: number }>(
+/** Renews the lease; undefined when another process took it in between, also when it gave it back. */
+export const renewRelay = rowStatement<RelayState, { relay: string; leaseMs: number }>(
   `update event_log set ${LEASE} where name = 'events' and ${HAS_LEASE} returning ${STATE}`,
 )
 
-/** Renews the lease; undefined when another process took it in between, also when it gave it back. */
-export async function renewRelay(
-  db: Database,
-  given: { relay: string; leaseMs: number },
-): Promise<RelayState | undefined> {
-  const [state] = await renew(db, given)
-  return state
-}
-
-const release = changeStatement<{ relay: string }>(
+/** Releases the lease. */
+export const releaseRelay = changeStatement<{ relay: string }>(
   `update event_log set relay = null, lease_until = null where name = 'events' and ${HAS_LEASE}`,
 )
 
-/** Releases the lease. */
-export async function releaseRelay(db: Database, relay: string): Promise<void> {
-  await release(db, { relay })
-}
-
 /** Confirmations of the log since the last statement. */
 export interface Confirmed {
-  /** Positions in the outbox. */
   positions: readonly string[]
-  /** The end of the log. */
   end: LogPosition
   /** The last message that this process has appended. */
   own: Appended | undefined
 }
 
-/** An appended message. */
 export interface Appended {
   sequence: number
   event: Pick<WaitingEvent, 'id' | 'createdAt'>
@@ -161,10 +138,7 @@ export interface Taken {
   removed: string[]
 }
 
-/**
- * Confirms, and takes the next events; none while events are published again. Undefined, and nothing is written, when
- * another process took the lease since `leaseRelay`.
- */
+/** Confirms, and takes the next events; none while republishing. Undefined when another process has the lease. */
 export async function takeWaiting(
   db: Database,
   given: { relay: string; leaseMs: number; confirmed: Confirmed; limit: number },
@@ -187,15 +161,10 @@ const BEGIN = `
   republish_ordinal = case when republish_after < $after then republish_ordinal else 0 end,
   republish_after = least(republish_after, $after), republish_until = ${UNTIL}`
 
-const begin = changeStatement<{ after: Date; now: Date }>(`update event_log set ${BEGIN} where name = 'events'`)
-
-/**
- * Begins to republish the events recorded after an instant; of two such requests the earlier instant counts. False
- * while the log is off.
- */
-export async function beginRepublication(db: Database, given: { after: Date; now: Date }): Promise<boolean> {
-  return (await begin(db, given)) > 0
-}
+/** Begins to republish the events recorded after an instant, the earlier one of two requests. False: the log is off. */
+export const beginRepublication = testStatement<{ after: Date; now: Date }>(
+  `update event_log set ${BEGIN} where name = 'events'`,
+)
 
 /** What came by a move meanwhile is compared by the next check. */
 const note = statement<
@@ -220,15 +189,11 @@ export async function noteLoss(
   return state
 }
 
-const readAgain = statement<WaitingEvent, Republication & { limit: number }>(`
+/** The next events to republish, in the order of their recording. */
+export const readRepublished = statement<WaitingEvent, Republication & { limit: number }>(`
   select e.ordinal::text as position, ${event.members('e')}, ${CARRIED} from event_occurrence e
   where e.origin is null and (e.created_at, e.ordinal) > ($after, $ordinal::bigint) and e.created_at <= $until
   order by e.created_at, e.ordinal limit $limit`)
-
-/** The next events to republish, in the order of their recording. */
-export function readRepublished(db: Database, from: Republication, limit: number): Promise<WaitingEvent[]> {
-  return readAgain(db, { ...from, limit })
-}
 
 const advance = changeStatement<
   OwnMessage & {
@@ -246,10 +211,7 @@ const advance = changeStatement<
     republish_until = case when $after::timestamptz is null then null else republish_until end
   where name = 'events' and ${HAS_LEASE} and republish_after is not distinct from $seen::timestamptz`)
 
-/**
- * Confirms republished events: `next` is the last of them, null at the end. False when another process took the lease, or
- * an earlier instant was asked for in between.
- */
+/** Confirms republished events; `next` is null at the end. False for a lost lease, or an earlier instant asked for. */
 export async function advanceRepublication(
   db: Database,
   given: {
@@ -269,15 +231,8 @@ export async function advanceRepublication(
   return (await advance(db, params)) > 0
 }
 
-const open = statement(`select open_event_log()`)
-const close = statement(`select close_event_log()`)
-
 /** Turns the log on: from now on every committed event is in the outbox. Idempotent. */
-export async function openOutbox(db: Database): Promise<void> {
-  await open(db)
-}
+export const openOutbox = changeStatement(`select open_event_log()`)
 
 /** Turns the log off, and removes the waiting events. */
-export async function closeOutbox(db: Database): Promise<void> {
-  await close(db)
-}
+export const closeOutbox = changeStatement(`select close_event_log()`)

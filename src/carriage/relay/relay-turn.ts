@@ -34,13 +34,9 @@ export const RETRY_MS = 1_000
 /** Interval at which a relay verifies the log, where nothing else makes it do so. */
 const CHECK_EVERY_MS = 10_000
 
-/**
- * Time for which a log must end before its confirmed position to count as lost: a new leader may not have read its
- * whole log.
- */
+/** Time for which a log must end too early to count as lost: a new leader may not have read its whole log. */
 const BEHIND_CONFIRMED_MS = 5_000
 
-/** Counters of a relay. */
 export interface RelayCounts {
   onAppended: (count: number) => void
   onFailed: () => void
@@ -51,11 +47,9 @@ export interface RelayDeps extends RelayCounts {
   db: Database
   clock: Clock
   logger: Logger
-  /** The process. */
   relayId: string
   /** Connects to the log; called again after it failed. Throws a `LogError`. */
   open: () => Promise<EventLog>
-  /** The body of a message. */
   buildBody: (event: LoggedEvent) => string
   /** Seals the messages between databases of this service. */
   seal?: (text: string) => string
@@ -80,7 +74,6 @@ interface Standing {
   reconnects: number
 }
 
-/** The state of a relay. */
 export interface RelayContext {
   deps: RelayDeps & { monotonicMs: () => number }
   log: EventLog | undefined
@@ -242,7 +235,7 @@ async function relayAgain(
   { log, standing, from }: Verified & { from: Republication },
 ): Promise<number> {
   const { deps } = context
-  const events = await readRepublished(deps.db, from, BATCH_SIZE)
+  const events = await readRepublished(deps.db, { ...from, limit: BATCH_SIZE })
   const last = events.at(-1)
   if (last) {
     const end = await append(context, log, { events, after: standing.end })

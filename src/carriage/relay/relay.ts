@@ -3,13 +3,9 @@ import { LogError } from '../log/log.ts'
 import { releaseRelay, takeWaiting } from './outbox.store.ts'
 import { leaseOf, RETRY_MS, type RelayContext, type RelayDeps, takeTurn } from './relay-turn.ts'
 
-/** Wait of a stop for an answer of the log. */
 const STOP_LIMIT_MS = 2_000
 
-/**
- * Appends the events of the outbox to the log, in its order, at least once (docs/decisions/0058-event-log.md). One
- * process at a time does so, by a lease; a second one could only append duplicates, never out of order and never less.
- */
+/** Appends the events of the outbox in order, at least once, by a lease (docs/decisions/0058-event-log.md). */
 export interface Relay {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>
@@ -52,7 +48,7 @@ export function buildRelay(given: RelayDeps): Relay {
       )
     isFailing = true
     // Another process may reach the log.
-    await releaseRelay(db, deps.relayId).catch(() => {})
+    await releaseRelay(db, { relay: deps.relayId }).catch(() => {})
     // A server that answers without the log is cut off from the others: the next connection may reach another one.
     if (code !== undefined && (code !== 'unreachable' || context.log?.isConnected())) await closeLog(context)
     return RETRY_MS
@@ -83,7 +79,7 @@ export function buildRelay(given: RelayDeps): Relay {
       }
       stopped.abort()
       await confirmLast(context)
-      await releaseRelay(db, deps.relayId).catch(() => {})
+      await releaseRelay(db, { relay: deps.relayId }).catch(() => {})
       await closeLog(context)
     },
     stop: () => {

@@ -64,9 +64,9 @@ async function moveAccount(
   const { account, place, options } = given
   const home = resources.maintenanceDatabase.db
   const { askBack, findMove } = await import('../../carriage/move/move.store.ts')
-  const present = await findMove(home, account)
+  const present = await findMove(home, { account })
   if (options.back && place !== undefined) throw new FatalError('Give a place, or --back.')
-  if (options.back && !(await askBack(home, account, 'asked')))
+  if (options.back && !(await askBack(home, { account, reason: 'asked' })))
     throw new FatalError(
       present && present.step !== 'back'
         ? 'The move has gone too far to go back: let it end, and move the account again.'
@@ -91,12 +91,12 @@ async function begin(
     return
   }
   const { beginMove, findMoveAccount, lockMoveCell } = await import('../../carriage/move/move.store.ts')
-  const { isKnown, cell } = await findMoveAccount(home, account)
+  const { isKnown, cell } = await findMoveAccount(home, { account })
   if (!isKnown) throw new FatalError('There is no account with this id, or it was deleted.')
   if (cell === target) throw new FatalError(`The account is in ${target ?? 'home'} already.`)
   const { inTransaction } = await import('../../postgres/statement/database.ts')
   await inTransaction(home, async (tx) => {
-    const state = target === null ? 'active' : await lockMoveCell(tx, target)
+    const state = target === null ? 'active' : await lockMoveCell(tx, { name: target })
     if (state !== 'active')
       throw new FatalError(
         state ? `The cell ${target} is ${state}: no account moves there.` : `There is no cell ${target}.`,
@@ -147,7 +147,7 @@ function buildPools({ maintenanceDatabase, secrets }: Resources) {
       if (place === null) return home
       const { findCellUrl } = await import('../../carriage/move/move.store.ts')
       const { INDEX_ONLY_PLANS, openDatabase } = await import('../../postgres/statement/database.ts')
-      const sealed = await findCellUrl(home, place)
+      const sealed = await findCellUrl(home, { name: place })
       if (sealed === undefined) throw new FatalError(`There is no cell ${place}.`)
       const pool =
         opened.get(place) ??

@@ -108,7 +108,7 @@ describe('the sample', () => {
   })
 
   test('shows every attempt of its 30 days in the series of the dashboard', async () => {
-    while ((await foldOutcomes(app.database.db, 1_000)) > 0);
+    while ((await foldOutcomes(app.database.db, { limit: 1_000 })) > 0);
     const { data } = await list('/api/v3/webhook/dashboard/series?range=30d')
     const [log] = await read<{ attempts: number }>('select count(*)::int as attempts from webhook_attempt_log')
     expect(data.success + data.retrying + data.exhausted + data.failed).toBe(log!.attempts)

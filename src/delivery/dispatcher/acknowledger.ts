@@ -4,13 +4,9 @@ import { isDataRefused, isLockTimeout } from '../../postgres/statement/database.
 import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 import { buildHeldResults, RECORD_RETRY_MS, type Result } from './held-results.ts'
 
-/** Maximum number of results in one statement. */
 const RECORD_BATCH_SIZE = 500
 
-/**
- * Time in which results are collected before they are recorded: the cost of a statement hardly depends on its rows.
- * After a kill these attempts are repeated, like those in flight.
- */
+/** Time in which results are collected for one statement. After a kill these attempts are repeated. */
 const COLLECT_MS = 10
 
 /** Time after which a statement no longer delays the results of other groups. */
@@ -19,7 +15,6 @@ const SLOW_MS = 250
 /** Maximum number of such statements at once: each takes a connection of the workers. */
 const SLOW_AT_ONCE = 2
 
-/** Dependencies of an acknowledger. */
 export interface AcknowledgerDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled' | 'listHeldBack'> & {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'settle'>

@@ -7,13 +7,9 @@ import type { Lanes, LaneTicket } from './lanes.ts'
 /** Time for attempts in flight after the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
-/**
- * Time for which a claim whose result was refused is kept: its attempt is then repeated, and the next result may be refused
- * too.
- */
+/** Time for which a claim with a refused result is kept: its attempt is repeated, and may be refused again. */
 const REFUSED_KEPT_MS = 20_000
 
-/** Dependencies of attempts. */
 export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled>
   extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'latch'> {
   lanes: Lanes
@@ -25,11 +21,9 @@ export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled
 
 /** The claims of this process: each is in flight until its attempt ends, then kept until it is recorded. */
 export interface Attempts<Claimed> {
-  /** Makes the attempts of claims. */
   start(works: readonly Claimed[]): void
   /** The claims that this process has (`nameClaim`). */
   heldClaims(): ReadonlySet<string>
-  /** Number of attempts in flight. */
   inFlight(): number
   /** Whether claims are paused, because this process lacks a resource that every attempt needs. */
   isPaused(): boolean

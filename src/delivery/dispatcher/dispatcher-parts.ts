@@ -8,7 +8,6 @@ import type { WorkerLease } from '../worker-lease.ts'
 /** Points at which crash tests kill the process. */
 export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
 
-/** Dependencies of a dispatcher. */
 export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settled> {
   policy: DeliveryPolicy<Claimed, Ended, Settled>
   clock: Clock
@@ -19,10 +18,7 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
   lease: WorkerLease
   /** `ENABLE_API_EVENT_QUEUE`: while false nothing is attempted (docs/contract/events.md#event-queue-switch). */
   isEnabled: boolean
-  /**
-   * Resolves when there may be work at all, or at the abort, with whether it had to wait: until then nothing is claimed
-   * or polled. Default: at once.
-   */
+  /** Resolves when there may be work, or at the abort, with whether it had to wait. Default: at once. */
   latch?: (signal: AbortSignal) => Promise<boolean>
   /** Runs when an attempt ended, so that there is room for another. */
   onRoom?: () => void
@@ -38,16 +34,12 @@ export interface Dispatcher {
   mutex: Mutex
   /** Polls for due rows now. Cheap; concurrent calls share one round. */
   notify(): void
-  /** Number of attempts in flight. */
   inFlight(): number
   /** Parameters for claiming routed rows; without slots while the dispatcher does not run. */
   measureRoom(): ClaimRequest
   /** Whether there are enough free slots to be worth a claim statement. */
   hasRoom(): boolean
-  /**
-   * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; releases
-   * them if the dispatcher has been stopped.
-   */
+  /** Attempts rows that the router claimed (the part `_work`); releases them once the dispatcher has stopped. */
   accept(rows: readonly unknown[]): Promise<void>
   /** Searches for claims that a failed statement of this process may have made. */
   expectLeak(): void

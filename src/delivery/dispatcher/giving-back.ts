@@ -7,13 +7,10 @@ import type { Claim, DeliveryPolicy, Work } from '../policy.ts'
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
 
-/** Delay before another try after the database refused a release. */
 const RETRY_MS = 1_000
 
-/** Maximum number of claims in one release. */
 const BATCH_SIZE = 500
 
-/** Release of claims. */
 export interface GivingBackDeps {
   policy: { queue: Pick<DeliveryPolicy<Work, Claim, unknown>['queue'], 'release'> }
   clock: Clock

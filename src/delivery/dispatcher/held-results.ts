@@ -6,26 +6,19 @@ import type { Claim } from '../policy.ts'
 /** Interval between tries to record a result after a refusal or a lock timeout. */
 export const RECORD_RETRY_MS = 250
 
-/**
- * Tries after which a line reports blocked results: 5 s, and the waits for locks. Two processes block each other for
- * less.
- */
+/** Tries after which a line reports blocked results: 5 s and the waits for locks. */
 const TRIES_BETWEEN_LINES = 20
 
-/** Maximum number of groups in such a line. */
 const GROUPS_IN_LOG = 3
 
-/** An ended attempt with its group. */
 export interface Result<Ended> {
   ended: Ended
   group: string
 }
 
-/** Dependencies of results that are recorded separately. */
 export interface HeldResultsDeps<Ended> {
   clock: Clock
   logger: Logger
-  /** Records results. Returns those that wait for a lock. */
   record: (batch: readonly Result<Ended>[]) => Promise<Result<Ended>[]>
   /** Handles results that the database refused with an error other than a lock timeout. */
   recover: (batch: readonly Result<Ended>[], error: unknown) => Promise<void>

@@ -12,10 +12,7 @@ export const LATE_AFTER_MS = 250
 /** Interval at which a wait for room checks the lanes. */
 export const LOOK_MS = 50
 
-/**
- * Maximum time that counts between two checks. Answers that arrived during a stall are not read yet, so a stall must
- * not make every group late.
- */
+/** Maximum time that counts between two checks: a stall of this process must not make every group late. */
 const HEARD_MS = 2 * LOOK_MS
 
 /** The lane of an attempt in flight. */

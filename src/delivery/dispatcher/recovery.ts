@@ -4,16 +4,13 @@ import type { Mutex } from '../../base/semaphore.ts'
 import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from '../worker-lease.ts'
 
-/** Interval between searches for such claims, and between tries to register. */
 const LOOK_EVERY_MS = 1_000
 
-/** Maximum number of claims of a lost worker taken back in one statement. */
 const BATCH_SIZE = 500
 
 /** Time after a failed statement in which its claims are searched: it may run on for 9 s on the server. */
 const LEAK_WINDOW_MS = 4 * LEASE_MS
 
-/** Recovery of claims. */
 export interface RecoveryDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled'> & {
     queue: Pick<DeliveryPolicy<Work, Ended, Settled>['queue'], 'reclaim' | 'settle'>
@@ -28,10 +25,7 @@ export interface RecoveryDeps<Ended extends Claim, Settled> {
 
 /** Ends claims whose worker has stopped, and claims of this process whose answer never arrived. */
 export interface Recovery {
-  /**
-   * Registers this worker; resolves at the abort too. Other workers see it before it claims, since all count each
-   * other's claims.
-   */
+  /** Registers this worker, whom others see before it claims; resolves at the abort too. */
   join(signal: AbortSignal): Promise<void>
   /** Renews the lease and ends such claims: their attempts count as interrupted and are repeated at once. */
   run(): Promise<void>

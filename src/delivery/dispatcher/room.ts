@@ -1,10 +1,6 @@
-/** Share of all slots for slow groups. */
 const SLOW_SHARE = 0.25
 
-/**
- * Share of all slots that late groups may hold while others want them, and the share that is then kept free for the
- * others.
- */
+/** Share of all slots that late groups may hold while others want them, and share kept free for the others then. */
 const LATE_SHARE = 0.25
 
 /** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */
@@ -16,11 +12,9 @@ export interface InFlight {
   slow: number
   /** Attempts of groups without an answer for `LATE_AFTER_MS`. */
   late: number
-  /** All other attempts. */
   answering: number
 }
 
-/** Number of attempts that may start. */
 export interface DecidedRoom {
   fastSlots: number
   slowSlots: number

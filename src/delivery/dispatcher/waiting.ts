@@ -5,7 +5,6 @@ import { LATE_AFTER_MS, type Lanes, LOOK_MS } from './lanes.ts'
 /** Maximum sleep of the dispatcher without a notification. */
 export const POLL_MS = 1_000
 
-/** Dependencies of the waits. */
 export interface WaitingDeps {
   clock: Clock
   lanes: Lanes
@@ -32,9 +31,7 @@ export interface Waiting {
  */
 export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting {
   let notified = Promise.withResolvers<void>()
-  /**
-   * Whether the last claim may have left due rows for lack of slots, so that the end of an attempt is worth another.
-   */
+  /** Whether the last claim may have left due rows for lack of slots: the end of an attempt is then worth another. */
   let mayWait = false
   /** Whether slots, not caps, limited the last claim. */
   let isFull = false

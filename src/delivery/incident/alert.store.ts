@@ -1,7 +1,7 @@
 import type { Id } from '../../base/id.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import { sweepLedger } from '../../postgres/sweep.ts'
 
 export type IncidentId = Id<'incident'>
@@ -59,14 +59,10 @@ export interface LastingIncident {
   since: Date
 }
 
-const selectLasting = statement<LastingIncident, { incident: string }>(
+/** The subjects with open incidents of this kind. */
+export const listLastingIncidents = statement<LastingIncident, { incident: string }>(
   'select subject, since from alert_incident where incident = $incident and resolved_at is null order by subject',
 )
-
-/** The subjects with open incidents of this kind. */
-export function listLastingIncidents(db: Database, incident: string): Promise<LastingIncident[]> {
-  return selectLasting(db, { incident })
-}
 
 /** An incident whose begin or end is due for a POST. */
 export interface DueIncident extends Incident {
@@ -103,10 +99,7 @@ const claim = statement<
     order by due_at limit $limit for update skip locked))
   returning document_id, incident, subject, summary, url, since, resolved_at, firing_posted_at is null as is_firing, attempts`)
 
-/**
- * Claims incidents that are due, until `leaseEnd`: after it another process may post them. An incident that ended a day
- * ago and was never posted, for lack of a receiver, is dropped.
- */
+/** Claims due incidents until `leaseEnd`. One that ended a day ago and was never posted is dropped. */
 export async function claimIncidents(
   db: Database,
   { now, leaseEnd, limit }: { now: Date; leaseEnd: Date; limit: number },
@@ -141,14 +134,10 @@ export async function markPosted(
   await (status === 'firing' ? markFiring : markResolved)(db, { id, now })
 }
 
-const postpone = statement<never, { id: IncidentId; dueAt: Date }>(
+/** Lets an incident be posted again later. */
+export const postponeIncident = changeStatement<{ id: IncidentId; dueAt: Date }>(
   'update alert_incident set due_at = $dueAt where document_id = $id',
 )
-
-/** Lets an incident be posted again later. */
-export async function postponeIncident(db: Database, id: IncidentId, dueAt: Date): Promise<void> {
-  await postpone(db, { id, dueAt })
-}
 
 /** Deletes up to `limit` incidents that ended before `before`. Returns their number. */
 const deleteOldIncidents = deletionOfOld('alert_incident', { key: 'document_id', time: 'resolved_at' })

@@ -27,7 +27,8 @@ async function openIncidents() {
     ...{ db, clock, at, deps },
     begin: (...incidents: NewIncident[]) => beginIncidents(deps, db, incidents, at()),
     end: (...subjects: string[]) => endIncidents(db, { incident: 'backlog', subjects, now: at() }),
-    lasting: async (incident = 'backlog') => (await listLastingIncidents(db, incident)).map(({ subject }) => subject),
+    lasting: async (incident = 'backlog') =>
+      (await listLastingIncidents(db, { incident })).map(({ subject }) => subject),
     /** Claims what is due, without a lease unless the test gives one. */
     claim: (leaseMs = 0, limit = 10, of: Database = db) =>
       claimIncidents(of, { now: at(), leaseEnd: at(leaseMs), limit }),
@@ -46,7 +47,7 @@ test('of one kind and subject one incident lasts at a time; another kind, anothe
   await t.end('a', 'unknown')
   expect([await t.lasting(), await t.lasting('failure')]).toEqual([['b'], ['a']])
   await t.begin(incidentOf('a'))
-  expect(await listLastingIncidents(t.db, 'backlog')).toEqual([
+  expect(await listLastingIncidents(t.db, { incident: 'backlog' })).toEqual([
     { subject: 'a', since: t.at() },
     { subject: 'b', since: t.at(-1) },
   ])
@@ -121,7 +122,7 @@ test('a claim holds until its lease ends, and a postponed incident rests until t
   t.clock.advance(1)
   expect(await t.claim(LEASE_MS)).toMatchObject([{ attempts: 2 }])
   await t.begin(incidentOf('other'))
-  await postponeIncident(t.db, claim!.id, t.at(500))
+  await postponeIncident(t.db, { id: claim!.id, dueAt: t.at(500) })
   const [other] = await t.claim(LEASE_MS)
   expect(other).toMatchObject({ subject: 'other' })
   t.clock.advance(499)
@@ -173,7 +174,7 @@ test('a check begins what does not last and ends what it names, from what lasts 
     t.at(),
   )
   expect(seen).toEqual(['gone', 'old'])
-  expect(await listLastingIncidents(t.db, 'backlog')).toEqual([
+  expect(await listLastingIncidents(t.db, { incident: 'backlog' })).toEqual([
     { subject: 'new', since: t.at() },
     { subject: 'old', since: t.at(-1) },
   ])

@@ -8,12 +8,10 @@ import {
   resolveIncidents,
 } from './alert.store.ts'
 
-/** An incident that begins. */
 export type NewIncident = Omit<Incident, 'id'>
 
 /** Periodic check for begins and ends of one kind of incident; a transaction may begin it too. */
 export interface IncidentCheck {
-  /** The kind. */
   incident: string
   /** `lasting`: the subjects with an open incident. Returns the new incidents, and the subjects of ended ones. */
   check(state: {
@@ -30,7 +28,7 @@ export async function runIncidentCheck(
   now: Date,
 ): Promise<void> {
   const { db } = deps
-  const lasting = await listLastingIncidents(db, incident)
+  const lasting = await listLastingIncidents(db, { incident })
   const known = new Set(lasting.map(({ subject }) => subject))
   const { begun, ended } = await check({ db, now, lasting })
   const fresh = begun.filter(({ subject }) => !known.has(subject))

@@ -3,16 +3,13 @@ import type { Clock } from '../../base/clock.ts'
 import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
 
-/** Sleep of the runner when no job is running. */
 const IDLE_POLL_MS = 1_000
 
-/** Sleep while its jobs wait for their queued rows. */
 const HELD_POLL_MS = 250
 
 /** Result of a batch of a job. */
 export interface MovedJob<Job> {
   job: Job
-  /** Rows that it added to the queue. */
   queued: number
 }
 
@@ -33,9 +30,7 @@ export interface JobRunnerDeps<Id, Job extends { status: string }> {
   advance(tx: Database, id: Id, now: Date): Promise<MovedJob<Job> | undefined>
   /** Counts a round that failed (`countJobFailure`). Undefined when the job is no longer running. */
   fail(tx: Database, id: Id, now: Date): Promise<Job | undefined>
-  /** The fields of a job for the log. */
   describe(job: Job): Record<string, unknown>
-  /** Runs when rows were added to the queue. */
   onQueued: () => void
   /** Resolves when there may be jobs, or at the abort. Default: always. */
   latch?: ((signal: AbortSignal) => Promise<unknown>) | undefined

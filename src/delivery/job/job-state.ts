@@ -28,10 +28,7 @@ export function findMove(status: JobStatus, move: JobMove): JobStatus | undefine
 /** Number of consecutive failed rounds after which a job ends as `failed`. */
 const MAX_FAILURES = 5
 
-/**
- * State of a job after one more failed round, with `before` of them in a row: after a few it ends as failed, so that a
- * broken one does not run forever. Pure.
- */
+/** State of a job after one more failed round: after a few in a row it has failed, so that none runs forever. Pure. */
 export function countJobFailure(before: number): { failures: number; status?: 'failed'; lastError?: string } {
   const failures = before + 1
   if (failures < MAX_FAILURES) return { failures }

@@ -5,7 +5,6 @@ import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { JobStatus } from './job-state.ts'
 
-/** Maximum number of running jobs in one read. */
 const RUNNING_LIMIT = 100
 
 /** Changes of a job by a runner, besides the counts of its kind. Omitted members stay. */
@@ -38,14 +37,10 @@ export interface JobTable<Id extends string, Job, Progress extends object> {
   move(db: Database, id: string, step: JobTransition): Promise<Job | undefined>
   /** Running jobs, oldest first: those after `after`, or from the first. At most 100. */
   listRunning(db: Database, after: Id | null): Promise<Id[]>
-  /** Changes a job. Omitted members stay. */
   change(db: Database, id: Id, change: Progress & JobChange, now: Date): Promise<Job>
 }
 
-/**
- * Builds the statements of a table of jobs: the members of a record as SQL, and what each member of the progress of its kind
- * sets (`columnChange`).
- */
+/** Builds the statements of a table of jobs from the members of a record and the changes that progress makes. */
 export function buildJobTable<Id extends string, Job extends object, Progress extends object>(parts: {
   table: string
   members: string

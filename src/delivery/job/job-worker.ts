@@ -3,12 +3,9 @@ import { buildJobRunner, type JobRunner, type JobRunnerDeps } from './job-runner
 import { countJobFailure, type JobStatus } from './job-state.ts'
 import type { JobTable } from './job-table.ts'
 
-/** Result of one step of a job. */
 export interface JobStepResult<Progress> {
   progress: Progress
-  /** Rows that it added to the queue. */
   queued: number
-  /** Whether the job is complete. */
   isDone: boolean
 }
 
@@ -16,9 +13,7 @@ export interface JobStepResult<Progress> {
 export interface JobKind<Id extends string, Job, Claimed extends { job: Job }, Progress extends object>
   extends Pick<JobRunnerDeps<Id, Job & { status: JobStatus }>, 'name' | 'failedLine' | 'describe'> {
   table: Pick<JobTable<Id, Job, Progress>, 'listRunning' | 'change'>
-  /**
-   * Locks a running job until the transaction ends; undefined when it is no longer running, or another worker has it.
-   */
+  /** Locks a running job until the transaction ends; undefined when it runs no longer, or another worker has it. */
   claim(tx: Database, id: Id): Promise<Claimed | undefined>
   /** Does a part of a claimed job in the transaction `tx`. Undefined when there is nothing to do now. */
   step(tx: Database, claimed: Claimed, now: Date): Promise<JobStepResult<Progress> | undefined>

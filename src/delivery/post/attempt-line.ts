@@ -1,6 +1,5 @@
 import type { PostOutcome } from './signed-post.ts'
 
-/** An ended attempt, and the decision on it. */
 interface LoggedAttempt {
   attempt: Pick<PostOutcome, 'result' | 'durationMs'> & {
     traceId: string | null
@@ -12,10 +11,7 @@ interface LoggedAttempt {
   isRecorded: boolean
 }
 
-/**
- * The fields of the one log line of an attempt: its `ids` first, then the decision (docs/contract/api.md#log-lines).
- * Never a body, an address or a signature. Pure.
- */
+/** The fields of the log line of an attempt (docs/contract/api.md#log-lines). Never a body, address or signature. */
 export function describeAttempt({ attempt, decision, isRecorded }: LoggedAttempt, ids: Record<string, string>) {
   return {
     trace_id: attempt.traceId,

@@ -1,9 +1,6 @@
 import type { PostErrorClass } from '../../outbound/send/post-result.ts'
 
-/**
- * Failure class of an attempt. Receivers may read it, so it is never an address
- * (docs/contract/webhooks.md#callback-guard).
- */
+/** Failure class of an attempt, never an address: receivers may read it (docs/contract/webhooks.md#callback-guard). */
 export type ErrorClass =
   | PostErrorClass
   | 'redirect'

@@ -19,7 +19,6 @@ export interface LoggedAttempt {
 
 const Milliseconds = nullable(Type.Number())
 
-/** Class of a failed attempt. */
 const ErrorClassSchema = named(
   'AttemptErrorClass',
   enumSchema(ERROR_CLASSES, {

@@ -8,16 +8,12 @@ import {
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import { checkRegistrationDns } from '../../outbound/guard/resolve.ts'
 
-/** Dependencies of the check of a callback URL. */
 export interface CallbackDeps {
   callbackRules: CallbackRules
   lookup: Lookup
 }
 
-/**
- * Applies the URL rules, and resolves the name (docs/contract/webhooks.md#url-rules). A name server may take seconds,
- * so this runs outside any transaction. Throws a 422 on `url`.
- */
+/** Applies the URL rules and resolves the name, outside any transaction: it may take seconds. Throws a 422 on `url`. */
 export async function checkNewUrl(deps: CallbackDeps, url: string): Promise<void> {
   const resolved = await checkRegistrationDns({ lookup: deps.lookup }, checkUrl(deps, url), deps.callbackRules)
   if (!resolved.ok) throw buildRefusal(deps, url, resolved)

@@ -1,12 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { buildSignatureHeaders, type SigningKeys } from '../../outbound/signature.ts'
 
-/**
- * Every header of one attempt (docs/contract/webhooks.md#signature, docs/contract/webhooks.md#delivery-headers). `timestampSeconds` is the
- * time of this attempt.
- */
+/** Every header of one attempt at `timestampSeconds` (docs/contract/webhooks.md#delivery-headers). */
 export function buildDeliveryHeaders(input: {
-  /** The `user-agent`, with the service's version. */
   userAgent: string
   secret: SigningKeys | string
   /** The private key of the asymmetric signature; none without one. */

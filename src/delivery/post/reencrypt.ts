@@ -3,26 +3,19 @@ import { type Database, inTransaction } from '../../postgres/statement/database.
 
 const BATCH_SIZE = 200
 
-/** An encrypted secret and the row that it belongs to. */
 interface StoredSecret {
   id: string
   secretEncrypted: string
 }
 
-/** The secrets of one table. */
 export interface StoredSecrets {
   /** Those that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
   list(db: Database, input: { prefix: string; after: string | null; limit: number }): Promise<StoredSecret[]>
   replace(db: Database, id: string, secretEncrypted: string): Promise<void>
-  /** The encryption context of the secret of a row. */
   contextOf(id: string): string
 }
 
-/**
- * Encrypts every secret of a table that is under an older key again under the first key of SECRET_KEY, so that the
- * older key can be removed (docs/operations.md, rotation of SECRET_KEY). Returns their number. A secret that no key
- * decrypts is left unchanged: its attempts fail with `secret_unreadable`.
- */
+/** Encrypts secrets under an older key again, under the first one. Returns their number; unreadable ones stay. */
 export async function reencryptSecrets(
   { keyring }: { keyring: Keyring },
   db: Database,

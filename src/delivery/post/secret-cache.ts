@@ -2,15 +2,11 @@ import { buildCache } from '../../base/cache.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { prepareSigningKeys, type SigningKeys } from '../../outbound/signature.ts'
 
-/** Maximum number of cached secrets. */
 const SECRETS_LIMIT = 10_000
 
 /** Secrets of receivers, decrypted once and kept in memory. */
 export interface SealedCache<Opened> {
-  /**
-   * Opens what a receiver has stored as `sealed`. A new value is stored otherwise, so the one before is dropped at its first
-   * use. Throws a `KeyringError` for one that does not open.
-   */
+  /** Opens what a receiver has stored, in place of a former value. Throws a `KeyringError`. */
   open(receiver: string, sealed: string): Opened
 }
 
@@ -47,7 +43,6 @@ export function openSealed<Opened>(
   }
 }
 
-/** The signing keys of receivers. */
 export type SecretCache = SealedCache<SigningKeys>
 
 /** Builds the cache of signing keys. `contextOf` is the context under which the secret of a receiver is sealed. */

@@ -7,17 +7,14 @@ import { type AttemptResult, classifyResult, type ErrorClass } from './attempt-r
 import { buildDeliveryHeaders } from './delivery-headers.ts'
 import type { SecretCache } from './secret-cache.ts'
 
-/** Dependencies of a signed POST. */
 export interface SignedPostDeps {
   secrets: SecretCache
   sender: HttpSender
-  /** The `user-agent`, with the service's version. */
   userAgent: string
   /** Runs right after the POST: crash tests kill the process there. */
   onPoint?: (point: 'after-post') => void
 }
 
-/** Outcome of a POST. */
 export interface PostOutcome {
   durationMs: number
   result: AttemptResult
@@ -26,7 +23,6 @@ export interface PostOutcome {
   timings: PostTimings | null
 }
 
-/** One POST to one receiver. */
 export interface SignedPost {
   /** The id of the receiver, to which the encryption of its secret is bound. */
   receiver: string
@@ -47,10 +43,7 @@ export interface SignedPost {
   signal: AbortSignal
 }
 
-/**
- * Signs a body and posts it. A receiver without a usable secret is a failed attempt like any other. Rejects with an
- * `OwnFault` where this process could not post. `signal` interrupts the POST.
- */
+/** Signs a body and posts it. A missing secret is a failed attempt. Rejects with an `OwnFault`. */
 export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promise<PostOutcome> {
   const secret = openSecret(deps.secrets, post)
   if ('errorClass' in secret) return withoutPost(secret.errorClass)

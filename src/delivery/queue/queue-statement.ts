@@ -15,10 +15,7 @@ export function releaseStatement(
   }
 }
 
-/**
- * A statement that finds claims of a lost worker: those of `$workerId` made by `$claimedBefore`, `$limit` of them. They
- * are not locked: the first record ends the claim, and later ones are void.
- */
+/** A statement that finds claims of a lost worker. They are not locked: the first record ends a claim. */
 export function lostStatement<Lost extends Claim>(
   text: string,
 ): (db: Database, request: ReclaimRequest) => Promise<Lost[]> {
@@ -26,10 +23,7 @@ export function lostStatement<Lost extends Claim>(
   return (db, request) => select(db, request)
 }
 
-/**
- * A statement that returns as `due_at` the due time of the next row for `$workerId` whose group is not in `$blocked`; null
- * when none waits.
- */
+/** A statement of the `due_at` of the next row whose group is not in `$blocked`; null when none waits. */
 export function nextDueStatement(text: string): (db: Database, room?: WorkerRoom) => Promise<Date | null> {
   const select = statement<{ due_at: Date | null }, { workerId: string | null; blocked: readonly string[] }>(text)
   return async (db, room) => {

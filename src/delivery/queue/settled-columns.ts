@@ -1,7 +1,6 @@
 import type { PostTimings } from '../../outbound/send/post-result.ts'
 import type { Claim } from '../policy.ts'
 
-/** Changes of the row of a queue by the result of an attempt. */
 export interface ResultChange extends Pick<Claim, 'id'> {
   status: string
   /** Due time of a row that waits again. */
@@ -17,7 +16,6 @@ export interface AttemptChange extends ResultChange {
   /** The number of the attempt, 1-based. */
   attempt: number
   trigger: string
-  /** The id of the worker that made it. */
   worker: string
   startedAt: Date
   responseExcerpt: string | null

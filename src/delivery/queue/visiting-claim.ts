@@ -23,7 +23,6 @@ export interface VisitedQueue<Claimed> {
   read: (work: unknown) => Claimed
 }
 
-/** The parameters of a claim that depend on the visits. */
 export interface VisitParams {
   /** The visited groups, with the time for which each of them waited. */
   visited: readonly string[]
@@ -92,9 +91,7 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
   }
 }
 
-/**
- * The part `placed`: the rows `due`, each with its position in its lane. Each group has one before any has a second.
- */
+/** The part `placed`: the rows `due`, by lane. Each group has one before any has a second. */
 export const placeDue = (columns: string, order: string) => `
   placed as materialized (
     select ${columns}, is_slow, row_number() over (partition by is_slow order by turn, ${order}) as place from due
@@ -109,7 +106,6 @@ export const HAS_SLOT = 'place <= case when is_slow then $slowSlots::int else $f
  * locked. `claimed`: the same with their new fence.
  */
 export const claimPlaced = (queue: {
-  /** The table of open rows. */
   table: string
   group: string
   /** The columns of `due` that order the rows of one turn. */

@@ -6,7 +6,6 @@ import { routeFanOut } from './routing.store.ts'
 /** Maximum number of rows in one part, and the number in a part without room: they wait in the queue. */
 const PART_ROWS = 1_000
 
-/** Dependencies of a fan-out. */
 export interface FanOutDeps {
   clock: Clock
   db: Database
@@ -18,16 +17,11 @@ export interface FanOutDeps {
 
 /** Writes the rows of events that a policy set aside because they exceed one statement. */
 export interface FanOut {
-  /**
-   * Writes one part of one event, with as many rows as this process can claim at once. Returns their number; undefined
-   * when no event is set aside, or others write it.
-   */
+  /** Writes one part of one event. Returns the number of its rows; undefined when no event is set aside for it. */
   writePart(): Promise<number | undefined>
 }
 
-/**
- * Builds the fan-out of one policy. Any number of processes may write parts concurrently, one at a time for an event.
- */
+/** Builds the fan-out of one policy. Processes write parts concurrently, one at a time for an event. */
 export function buildFanOut({ clock, db, dispatcher, partRows = PART_ROWS }: FanOutDeps): FanOut {
   const { policy, mutex } = dispatcher
   /** Whether due rows wait in the queue: then half of the room is left for them. */

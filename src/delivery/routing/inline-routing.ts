@@ -14,10 +14,7 @@ export interface InlineRouting {
   fail(): void
 }
 
-/**
- * Takes the right to route in the statement that records events. Undefined without a free slot, or while another
- * statement claims for this process.
- */
+/** Takes the right to route in a recording statement. Undefined without a free slot, or while another one has it. */
 export async function takeInlineRouting(
   policies: RoutedPolicies,
   rest: Clock['sleep'],

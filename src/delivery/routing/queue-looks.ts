@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { NIL_ID } from '../../base/id.ts'
 
-/** Interval between reads of the whole queue. */
 const WHOLE_EVERY_MS = 1_000
 
 /** Reads in between start at events this old. */
@@ -10,7 +9,6 @@ const RECENT_MS = 1_000
 /** Below every event's id: a read of the whole queue. */
 export const FIRST = NIL_ID
 
-/** A read of the queue of events. */
 export interface QueueLook {
   /** Events above this id are taken. */
   after: string

@@ -5,7 +5,6 @@ const ROOM_WAIT_MS = 50
 
 /** The wait of a router for attempts to end: rows claimed as they are routed cost less than queued rows. */
 export interface RoomWait {
-  /** Reports room for more attempts. */
   notify(): void
   /** Waits until `hasRoom`, the abort, or `ROOM_WAIT_MS`. */
   wait(hasRoom: () => boolean): Promise<void>

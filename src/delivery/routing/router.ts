@@ -9,35 +9,23 @@ import { buildRoomWait } from './room-wait.ts'
 import { buildRoutedPolicies } from './routed-policies.ts'
 import { type RoutedBatch, routeBatch } from './routing.store.ts'
 
-/** Wait after a failed round. */
 const RETRY_MS = 1_000
 
-/** Maximum number of events in one batch. */
 const BATCH_EVENTS = 500
 
-/**
- * Target for the rows of a batch, estimated from the previous batch: 500 events for thousands of webhooks in one
- * statement would exceed the statement timeout each time.
- */
+/** Target for the rows of a batch, estimated from the previous batch: it must not exceed the statement timeout. */
 const BATCH_ROWS = 10_000
 
-/**
- * Pause of the router after a batch of several events: they arrive faster than they are routed, and the cost of a batch
- * hardly depends on its events. A single event is routed at once.
- */
+/** Pause after a batch of several events: more arrive meanwhile, and the cost of a batch hardly depends on them. */
 const BUSY_REST_MS = 4
 
-/** Dependencies of a router. */
 export interface RouterDeps {
   clock: Clock
   db: Database
   logger: Logger
   /** Pause between batches, in real time. It decides nothing. */
   rest?: Clock['sleep']
-  /**
-   * One for each policy. The first one sets the pace: the router waits for its slots. Rows of a policy without slots
-   * are written and wait in its queue.
-   */
+  /** One for each policy. The router waits for slots of the first one; rows of the others wait in their queues. */
   dispatchers: readonly [Dispatcher, ...Dispatcher[]]
   /** Limit of rows in one part of a fan-out. Default: 1,000. */
   partRows?: number
@@ -47,14 +35,10 @@ export interface RouterDeps {
 export interface Router {
   /** Polls for recorded events now. Cheap; concurrent calls share one round. */
   notify(): void
-  /** Reports room for more attempts. */
   notifyRoom(): void
   /** Routes all waiting events; returns the numbers of events and rows. Tests with a manual clock call this. */
   drain(): Promise<{ events: number; dispatches: number }>
-  /**
-   * Lets one statement route the events that it records (`routeInline`). Undefined while this process has no room, or
-   * another statement claims for it: then the events are queued for the router.
-   */
+  /** Lets one statement route what it records (`routeInline`). Undefined without room: the router does it. */
   takeInline(): Promise<InlineRouting | undefined>
   run(): Promise<void>
   stop(): void
@@ -133,9 +117,7 @@ export function buildRouter(deps: RouterDeps): Router {
     return total
   }
 
-  /**
-   * Does so, and waits for room for the next part; false when there is none. A failure stops it until the next read.
-   */
+  /** Does so, and waits for room for the next part; false when there is none. A failure stops it. */
   async function continueFanOut(): Promise<boolean> {
     try {
       if ((await writeParts()) === undefined) return false

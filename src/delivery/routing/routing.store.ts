@@ -2,7 +2,6 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { buildJoin, type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 import type { RoutingPart } from '../policy.ts'
 
-/** Result of routing one batch of events for one policy. */
 export interface RoutedRows {
   /** The rows that this worker claimed, as the policy's part `_work` returned them. */
   work: unknown[]
@@ -12,7 +11,6 @@ export interface RoutedRows {
   nextDueAt: Date | null
 }
 
-/** Result of one batch of the router. */
 export interface RoutedBatch {
   events: number
   /** The last of the events, to continue after it; null without any. */
@@ -22,11 +20,9 @@ export interface RoutedBatch {
   byPolicy: RoutedRows[]
 }
 
-/** Selection of the events of a batch. */
 export interface RoutingRequest {
   /** After this event, in the order of ids. */
   after: string
-  /** Maximum number. */
   limit: number
   now: Date
 }
@@ -74,7 +70,6 @@ const listAside = (policies: readonly NamedPart[]) =>
     .map(({ name }) => `select event_id from ${name}_aside`)
     .join(' union all ') || 'select event_id from taken where false'
 
-/** The result columns of the policies. */
 const listAnswers = (policies: readonly { name: string }[]) =>
   policies.flatMap(({ name }) => [
     `(select coalesce(json_agg(work), '[]') from ${name}_work) as ${name}_work`,
@@ -90,11 +85,7 @@ function readRouted(policies: readonly { name: string }[], row: Record<string, u
   }))
 }
 
-/**
- * Routes one batch of events to every policy, in one statement: takes the events from their queue, oldest first,
- * skipping those locked by another process, and runs the part of each policy. Any number of processes may do this
- * concurrently.
- */
+/** Routes the oldest events that no other process has locked to every policy, in one statement. */
 export async function routeBatch(
   db: Database,
   request: RoutingRequest,
@@ -119,10 +110,7 @@ export async function routeBatch(
   return { events, last, isAside, byPolicy: readRouted(policies, row) }
 }
 
-/**
- * Writes a part of the rows of an event that was set aside, in one statement; the last part marks the event as routed.
- * Undefined when none is set aside, or others write it.
- */
+/** Writes a part of the rows of an event that was set aside; undefined when there is none, or others write it. */
 export async function routeFanOut(
   db: Database,
   { name, written, now }: { name: string; written: Fragment; now: Date },

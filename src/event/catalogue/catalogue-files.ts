@@ -15,7 +15,6 @@ export function renderCatalogueFiles(catalogue: readonly CatalogueEntry[]): Map<
   ])
 }
 
-/** The event type of the example. */
 const SHOWN = 'contract.create'
 
 function renderDocs(catalogue: readonly CatalogueEntry[]): string {

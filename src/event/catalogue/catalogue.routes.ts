@@ -2,7 +2,7 @@ import type { IdMaker } from '../../base/id.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList, defineRead } from '../../http/route/row-route.ts'
+import { defineRow } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import {
   CatalogueStatusSchema,
@@ -13,7 +13,7 @@ import {
   UpdateEventTypeBody,
   VisibleBody,
 } from './catalogue.schema.ts'
-import { selectEventTypes } from './catalogue.store.ts'
+import { selectEventTypes, toEventTypeRow } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
   changeEventType,
@@ -23,11 +23,9 @@ import {
   setEventTypeActive,
   setEventTypeVisible,
 } from './event-type.ts'
-import { toEventTypeRow } from './event-type-row.ts'
 import { addSubscribers, countSubscribers, countSubscribersOf } from './status.store.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
-/** Dependencies of the catalogue's routes. */
 export interface CatalogueDeps {
   ids: IdMaker
   /** The catalogue as the running code declares it. */
@@ -48,139 +46,83 @@ const EVENT_TYPE_FIELDS = rowFields({
 /** Columns that a change can set. */
 const SETTABLE = ['description', 'group', 'deprecated_at', 'deprecation_remedy'] as const
 
-const OF_EVENT = { resource: 'event', accountScope: 'none', data: EventTypeRow } as const
+const eventType = defineRow(
+  {
+    resource: 'event',
+    path: '/api/v3/webhook/event/{id}',
+    accountScope: 'none',
+    rowTag: SETTABLE,
+    params: IdParams,
+    data: EventTypeRow,
+  },
+  {
+    noun: 'Event type',
+    load: ({ db, params, scope }) => loadVisibleEventType(db, params.id, scope),
+    row: { find: (_deps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
+    toRow: toEventTypeRow,
+  },
+)
 
 export const catalogueRoutes: Routes<CatalogueDeps> = [
-  defineList(
+  eventType.list(
     {
-      ...OF_EVENT,
-      path: '/api/v3/webhook/event',
       ownAccounts: true,
       summary: 'List event types',
       description: 'A caller with an account role sees those that have account scope and the mark `is_tenant_visible`.',
       list: EVENT_TYPE_FIELDS,
     },
-    {
-      rows: ({ db, scope }) => buildWholeList(selectEventTypes(db, scope)),
-      toRow: toEventTypeRow,
-      message: 'Event types.',
-    },
+    { rows: ({ db, scope }) => buildWholeList(selectEventTypes(db, scope)), message: 'Event types.' },
   ),
-  defineRoute(
-    {
-      ...OF_EVENT,
-      method: 'POST',
-      path: '/api/v3/webhook/event',
-      action: 'create',
-      status: 201,
-      summary: 'Register an event type that another service owns',
-      body: CreateEventTypeBody,
-    },
+  eventType.create(
+    { summary: 'Register an event type that another service owns', body: CreateEventTypeBody },
     async (deps: CatalogueDeps, { db, body, now }) => {
       const { internal, account_scope: accountScope = 'account', description = null } = body
       const { is_tenant_visible: isTenantVisible = false, group = null } = body
-      const eventType = { internal, accountScope, description, isTenantVisible, group, now }
-      const created = await registerExternalEventType(deps, db, eventType)
-      return {
-        data: toEventTypeRow(created),
-        message: 'Event type registered.',
-        changed: [{ id: created.id, account: null }],
-        location: `/api/v3/webhook/event/${created.id}`,
-      }
+      const given = { internal, accountScope, description, isTenantVisible, group, now }
+      return { row: await registerExternalEventType(deps, db, given), message: 'Event type registered.' }
     },
   ),
-  defineRead(
+  eventType.read({ ownAccounts: true, summary: 'Read one event type' }),
+  eventType.update(
     {
-      ...OF_EVENT,
-      path: '/api/v3/webhook/event/{id}',
-      ownAccounts: true,
-      rowTag: SETTABLE,
-      summary: 'Read one event type',
-      params: IdParams,
-    },
-    {
-      load: ({ db, params, scope }) => loadVisibleEventType(db, params.id, scope),
-      toRow: toEventTypeRow,
-      message: 'Event type.',
-      changedOf: (target) => [{ id: target.id, account: null }],
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_EVENT,
-      method: 'PATCH',
-      path: '/api/v3/webhook/event/{id}',
-      action: 'update',
-      rowTag: SETTABLE,
       summary: 'Describe or deprecate an external event type',
-      params: IdParams,
       body: UpdateEventTypeBody,
       problems: ['conflict'],
     },
-    {
-      row: { find: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, body, now }) => {
-        const { deprecated_at: at, deprecation_remedy: deprecationRemedy, ...texts } = body
-        const deprecatedAt = typeof at === 'string' ? new Date(at) : at
-        const change = { ...texts, deprecatedAt, deprecationRemedy, now }
-        const { eventType, before, isChanged } = await changeEventType(db, params.id, change)
-        return {
-          data: toEventTypeRow(eventType),
-          before: toEventTypeRow(before),
-          message: isChanged ? 'Event type updated.' : 'Event type unchanged.',
-          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
-        }
-      },
+    async (_deps, { db, params, body, now }) => {
+      const { deprecated_at: at, deprecation_remedy: deprecationRemedy, ...texts } = body
+      const deprecatedAt = typeof at === 'string' ? new Date(at) : at
+      return changeEventType(db, params.id, { ...texts, deprecatedAt, deprecationRemedy, now })
     },
   ),
-  defineRoute(
+  eventType.change(
     {
-      ...OF_EVENT,
       method: 'PATCH',
       path: '/api/v3/webhook/event/{id}/active',
       action: 'active',
       summary: 'Activate or deactivate a stale or external event type',
-      params: IdParams,
       body: ActiveBody,
       problems: ['conflict'],
     },
-    {
-      row: { find: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
-      handle: async (deps, { db, params, body, now }) => {
-        const generated = deps.catalogue.map(({ internal }) => internal)
-        const change = { isActived: body.is_actived, generated, now }
-        const { eventType, isChanged } = await setEventTypeActive(db, params.id, change)
-        return {
-          data: toEventTypeRow(eventType),
-          message: body.is_actived ? 'Event type activated.' : 'Event type deactivated.',
-          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
-        }
-      },
+    async (deps: CatalogueDeps, { db, params, body, now }) => {
+      const generated = deps.catalogue.map(({ internal }) => internal)
+      const change = { isActived: body.is_actived, generated, now }
+      const message = body.is_actived ? 'Event type activated.' : 'Event type deactivated.'
+      return { ...(await setEventTypeActive(db, params.id, change)), message }
     },
   ),
-  defineRoute(
+  eventType.change(
     {
-      ...OF_EVENT,
       method: 'PATCH',
       path: '/api/v3/webhook/event/{id}/tenant-visible',
       action: 'tenant-visible',
       summary: 'Show an event type to callers with an account role, or hide it',
-      params: IdParams,
       body: VisibleBody,
     },
-    {
-      row: { find: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, body, now }) => {
-        const change = { isTenantVisible: body.is_tenant_visible, now }
-        const { eventType, isChanged } = await setEventTypeVisible(db, params.id, change)
-        return {
-          data: toEventTypeRow(eventType),
-          message: body.is_tenant_visible
-            ? 'Event type visible to account roles.'
-            : 'Event type hidden from account roles.',
-          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
-        }
-      },
+    async (_deps, { db, params, body, now }) => {
+      const isTenantVisible = body.is_tenant_visible
+      const message = `Event type ${isTenantVisible ? 'visible to' : 'hidden from'} account roles.`
+      return { ...(await setEventTypeVisible(db, params.id, { isTenantVisible, now })), message }
     },
   ),
   defineRoute(
@@ -204,7 +146,8 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
   ),
   defineRoute(
     {
-      ...OF_EVENT,
+      resource: 'event',
+      accountScope: 'none',
       method: 'GET',
       path: '/api/v3/webhook/catalogue/subscribers',
       action: 'subscribers',

@@ -2,11 +2,11 @@ import type { IdMaker, UserId } from '../../base/id.ts'
 import { VERSION } from '../../base/version.ts'
 import type { RouteDeclaration } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
-import { columnsOf } from '../../http/shape/wire-row.ts'
+import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { EventTypeRow } from './catalogue.schema.ts'
 import { type CatalogueEntry, isVisibleByDefault } from './catalogue.ts'
 import { buildExample, type EventExample } from './example.ts'
@@ -18,32 +18,24 @@ export const eventType = defineRecord('event', columnsOf(EventTypeRow)).typed<{
 }>()
 export type EventTypeRecord = RecordOf<typeof eventType>
 
+export const toEventTypeRow = wireOf(eventType, EventTypeRow)
+
 /** The event types, as the base of a list; for a caller with an account role only the visible ones. */
 export function selectEventTypes(db: Database, scope: PermissionScope) {
   const all = selectRecord(db.selectFrom('event'), eventType)
   return scope === 'all' ? all : all.where('account_scope', '=', 'account').where('is_tenant_visible', '=', true)
 }
 
-const selectOne = statement<EventTypeRecord, { id: string }>(
+/** The row with this id. */
+export const findEventType = rowStatement<EventTypeRecord, { id: string }>(
   `select ${eventType.members('e')} from event e where e.document_id = $id`,
 )
 
-/** The row with this id. */
-export async function findEventType(db: Database, id: string): Promise<EventTypeRecord | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row
-}
-
-const selectNamed = statement<EventTypeRecord, { names: readonly string[] }>(
+/** The rows with these names. */
+export const findEventTypesByName = statement<EventTypeRecord, { names: readonly string[] }>(
   `select ${eventType.members('e')} from event e where e.internal = any($names)`,
 )
 
-/** The rows with these names. */
-export async function findEventTypesByName(db: Database, names: readonly string[]): Promise<EventTypeRecord[]> {
-  return selectNamed(db, { names })
-}
-
-/** The columns of a generated entry, in the order of `syncEntries`. */
 const ENTRY_COLUMNS = [
   ['document_id', 'uuid'],
   ['internal', 'text'],
@@ -59,7 +51,6 @@ const ENTRY_COLUMNS = [
   ['example', 'jsonb'],
 ] as const
 
-/** The columns that a sync may change. */
 const GENERATED = [
   ...['account_scope', 'method', 'route', 'source', 'description'],
   ...['"group"', 'deprecated_at', 'deprecation_remedy', 'example'],
@@ -83,10 +74,7 @@ const sync = statement<EventTypeRecord & { isWritten: boolean }, { now: Date; by
   select ${eventType.members('e')}, false as "isWritten" from event e where not exists (select from w where w.internal = e.internal)
   union all select ${eventType.members('w')}, true from w order by internal`)
 
-/**
- * Upserts new and changed generated entries, and records the sync. Returns every row of the table afterwards, by name,
- * and the number of written ones. A row that another process inserted concurrently is omitted.
- */
+/** Upserts new and changed entries, and records the sync. Returns all rows by name, and the number of written ones. */
 export async function syncEntries(
   db: Database,
   ids: IdMaker,
@@ -135,47 +123,27 @@ export async function insertExternalEventType(
   return inserted
 }
 
-const setActive = statement<EventTypeRecord, { id: string; isActived: boolean; now: Date; kept: readonly string[] }>(`
+/** Activates or deactivates an event type. Undefined for an unknown, an unchanged, or a `kept` one. */
+export const setActiveIfDifferent = rowStatement<
+  EventTypeRecord,
+  { id: string; isActived: boolean; now: Date; kept: readonly string[] }
+>(`
   update event e set is_actived = $isActived, updated_at = $now
   where e.document_id = $id and e.is_actived <> $isActived and ($isActived or not e.internal = any($kept))
   returning ${eventType.members('e')}`)
 
-/**
- * Activates or deactivates an event type for subscriptions and routing. Undefined for an unknown id, an unchanged
- * state, or the deactivation of one of the names `kept`.
- */
-export async function setActiveIfDifferent(
-  db: Database,
-  id: string,
-  change: { isActived: boolean; kept: readonly string[]; now: Date },
-): Promise<EventTypeRecord | undefined> {
-  const [row] = await setActive(db, { id, ...change })
-  return row
-}
-
-const setVisible = statement<EventTypeRecord, { id: string; isTenantVisible: boolean; now: Date }>(`
+/** Marks an event type as visible to account roles, or not. Undefined for an unknown or unchanged one. */
+export const setVisibleIfDifferent = rowStatement<
+  EventTypeRecord,
+  { id: string; isTenantVisible: boolean; now: Date }
+>(`
   update event e set is_tenant_visible = $isTenantVisible, updated_at = $now
   where e.document_id = $id and e.is_tenant_visible <> $isTenantVisible returning ${eventType.members('e')}`)
 
-/** Marks an event type as visible to account roles, or not. Undefined for an unknown or unchanged one. */
-export async function setVisibleIfDifferent(
-  db: Database,
-  id: string,
-  change: { isTenantVisible: boolean; now: Date },
-): Promise<EventTypeRecord | undefined> {
-  const [row] = await setVisible(db, { id, ...change })
-  return row
-}
-
-const lockOne = statement<EventTypeRecord, { id: string }>(
+/** The row with this id, locked until the transaction ends. */
+export const lockEventType = rowStatement<EventTypeRecord, { id: string }>(
   `select ${eventType.members('e')} from event e where e.document_id = $id for update`,
 )
-
-/** The row with this id, locked until the transaction ends. */
-export async function lockEventType(db: Database, id: string): Promise<EventTypeRecord | undefined> {
-  const [row] = await lockOne(db, { id })
-  return row
-}
 
 /** The described members of an external event type. */
 export type EventTypeText = Pick<EventTypeRecord, 'description' | 'group' | 'deprecatedAt' | 'deprecationRemedy'>

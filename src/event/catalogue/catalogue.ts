@@ -44,10 +44,7 @@ function synthetic(group: string, internal: string, description: string): Catalo
   return { internal, account_scope: 'none', ...route, ...NOT_DEPRECATED, read_path: null }
 }
 
-/**
- * The catalogue of event types that the route tree produces (docs/contract/events.md#event-types): one for each route, and the
- * synthetic ones, in the order of their names. Throws when two routes have one name, a programmer's error.
- */
+/** The catalogue of event types, by name (docs/contract/events.md#event-types). Throws for two routes of one name. */
 export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEntry[] {
   const entries = new Map<string, CatalogueEntry>()
   const add = (entry: CatalogueEntry) => {

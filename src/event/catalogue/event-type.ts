@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { IdMaker } from '../../base/id.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { invalidField, notFound, orNotFound, Problem } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
+import type { RowChange } from '../../http/route/row-route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
@@ -16,11 +17,11 @@ import {
   setVisibleIfDifferent,
 } from './catalogue.store.ts'
 
+export { toEventTypeRow } from './catalogue.store.ts'
+
 /** The event type with this id, or a 404. */
 export async function loadEventType(db: Database, id: string): Promise<EventTypeRecord> {
-  const eventType = await findEventType(db, id)
-  if (!eventType) throw notFound('event type')
-  return eventType
+  return orNotFound(await findEventType(db, { id }), 'event type')
 }
 
 /** Loads an event type; for a caller with an account role only a visible one: of account scope and with the mark. */
@@ -36,11 +37,9 @@ export async function setEventTypeVisible(
   db: Database,
   id: string,
   change: { isTenantVisible: boolean; now: Date },
-): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
-  const changed = await setVisibleIfDifferent(db, id, change)
-  return changed
-    ? { eventType: changed, isChanged: true }
-    : { eventType: await loadEventType(db, id), isChanged: false }
+): Promise<RowChange<EventTypeRecord>> {
+  const changed = await setVisibleIfDifferent(db, { id, ...change })
+  return changed ? { row: changed } : { row: await loadEventType(db, id), isChanged: false }
 }
 
 /**
@@ -64,44 +63,36 @@ export async function registerExternalEventType(
     throw invalidField('internal', 'reserved', `the resource ${resource} is the service's own; choose another name`)
   const inserted = await insertExternalEventType(db, { id: deps.ids.next(), ...input })
   if (inserted) return inserted
-  const [taken] = await findEventTypesByName(db, [input.internal])
+  const [taken] = await findEventTypesByName(db, { names: [input.internal] })
   const source = taken ? ` (source ${taken.source})` : ''
   throw new Problem('conflict', `The event type ${input.internal} already exists${source}.`)
 }
 
-/**
- * Activates or deactivates an event type; `isChanged` is false for an equal state. An inactive event type takes no new
- * subscriptions and is not delivered; operators deactivate stale ones. Event types of the code (`generated`, by name)
- * cannot be deactivated: webhooks unsubscribe instead. Throws 404, 409.
- */
+/** Activates or deactivates an event type; those of the code (`generated`) stay active. Throws 404, 409. */
 export async function setEventTypeActive(
   db: Database,
   id: string,
   input: { isActived: boolean; generated: readonly string[]; now: Date },
-): Promise<{ eventType: EventTypeRecord; isChanged: boolean }> {
+): Promise<RowChange<EventTypeRecord>> {
   const { isActived, generated, now } = input
-  const changed = await setActiveIfDifferent(db, id, { isActived, kept: generated, now })
-  if (changed) return { eventType: changed, isChanged: true }
+  const changed = await setActiveIfDifferent(db, { id, isActived, kept: generated, now })
+  if (changed) return { row: changed }
   const eventType = await loadEventType(db, id)
   if (!isActived && generated.includes(eventType.internal))
     throw new Problem(
       'conflict',
       `${eventType.internal} is produced by a route. Only stale and external event types can be deactivated.`,
     )
-  return { eventType, isChanged: false }
+  return { row: eventType, isChanged: false }
 }
 
-/**
- * Describes an external event type anew; members that are undefined stay. `isChanged` is false for equal ones. Those of the
- * code are described there. Throws 404, 409, and a 422 for a deprecation without remedy, or a remedy without one.
- */
+/** Describes an external event type anew; undefined members stay. Throws 404, 409, 422. */
 export async function changeEventType(
   db: Database,
   id: string,
   input: { [Name in keyof EventTypeText]?: EventTypeText[Name] | undefined } & { now: Date },
-): Promise<{ eventType: EventTypeRecord; before: EventTypeRecord; isChanged: boolean }> {
-  const before = await lockEventType(db, id)
-  if (!before) throw notFound('event type')
+): Promise<RowChange<EventTypeRecord>> {
+  const before = orNotFound(await lockEventType(db, { id }), 'event type')
   if (before.source !== 'external')
     throw new Problem('conflict', `${before.internal} is described by the service. Only external event types change.`)
   const { description, group, deprecatedAt, deprecationRemedy } = before
@@ -115,6 +106,6 @@ export async function changeEventType(
         : (['deprecation_remedy', 'deprecated_at'] as const)
     throw invalidField(path, 'required', `is required together with ${other}; set both, or both to null`)
   }
-  if (isDeepStrictEqual(wanted, current)) return { eventType: before, before, isChanged: false }
-  return { eventType: await describeEventType(db, before, wanted, now), before, isChanged: true }
+  if (isDeepStrictEqual(wanted, current)) return { row: before, before, isChanged: false }
+  return { row: await describeEventType(db, before, wanted, now), before }
 }

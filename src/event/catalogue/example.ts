@@ -21,19 +21,13 @@ export type EventExample = {
 /** Actions after which the resource is not read any more. */
 const ENDING_ACTIONS = ['delete', 'purge']
 
-/**
- * The body that a webhook gets for an event of a type: the thin envelope, never the resource itself. `readPath` is the
- * path that reads the resource, with `{id}`; null where none does. Pure.
- */
-export function buildExample({
-  internal,
-  accountScope,
-  readPath,
-}: {
+/** The body that a webhook gets for an event of a type. `readPath`: the path of the resource, with `{id}`. Pure. */
+export function buildExample(type: {
   internal: string
   accountScope: AccountScope
   readPath: string | null
 }): EventExample {
+  const { internal, accountScope, readPath } = type
   const [resource = '', action = ''] = internal.split('.')
   const hasOwner = accountScope === 'account' && action !== 'purge'
   const isGone = ENDING_ACTIONS.includes(action)

@@ -4,12 +4,10 @@ import { statement } from '../../postgres/statement/statement.ts'
 import { SUBSCRIBERS_LIMIT } from './catalogue.schema.ts'
 import { type EventTypeRecord, eventType } from './catalogue.store.ts'
 
-/** The last sync of the catalogue. */
 export interface CatalogueSync {
   at: Date
   /** Null for a sync by a deployment or a command. */
   by: UserId | null
-  /** Number of written rows. */
   written: number
   /** The version of the service that ran it. */
   version: string
@@ -44,10 +42,7 @@ const selectAll = statement<StatusRow, { generated: readonly string[]; limit: nu
   from event e left join catalogue_sync l on l.catalogue = 'event'
   order by e.internal`)
 
-/**
- * Every row of the `event` table by name, a few hundred at most, and the last sync. Subscribers are counted for stale
- * ones: neither in the names `generated` nor external.
- */
+/** Every row of the `event` table by name, and the last sync. Subscribers are counted for stale ones. */
 export async function readCatalogueRows(
   db: Database,
   generated: readonly string[],

@@ -32,7 +32,6 @@ export interface CatalogueStatus extends CatalogueComparison {
   last_sync: { at: string; by: UserId | null; written: number; version: string } | null
 }
 
-/** The compared columns of an event type. */
 type ComparedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'method' | 'route' | 'source' | 'isActived'>
 
 /**
@@ -60,7 +59,6 @@ export function compareCatalogue(
   }
 }
 
-/** The rows without an event type in the code. */
 function listStale<Row extends ComparedType>(generated: readonly CatalogueEntry[], rows: readonly Row[]): Row[] {
   const names = new Set(generated.map(({ internal }) => internal))
   return rows.filter((row) => row.source !== 'external' && !names.has(row.internal))
@@ -103,10 +101,7 @@ function buildStatus(
   }
 }
 
-/**
- * Writes the generated catalogue into the `event` table and returns the comparison afterwards
- * (docs/contract/events.md#catalogue-sync). `by` is null for a deployment or a command.
- */
+/** Writes the generated catalogue (docs/contract/events.md#catalogue-sync). `by` is null for a command. */
 export async function syncCatalogue(
   deps: { ids: IdMaker; catalogue: readonly CatalogueEntry[] },
   db: Database,

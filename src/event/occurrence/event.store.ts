@@ -10,15 +10,19 @@ import { markAhead } from '../../postgres/statement/dialect.ts'
 import {
   compileFragment,
   type Fragment,
-  fragment,
-  listArrays,
+  insertOf,
   listNames,
   listPlaces,
   nameValues,
-  transpose,
 } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import {
+  closingStatement,
+  columnStatement,
+  rowStatement,
+  statement,
+  testStatement,
+} from '../../postgres/statement/statement.ts'
 import { EventRow } from './event.schema.ts'
 
 /** The columns of a recorded event, with their types. */
@@ -43,7 +47,6 @@ const stored = defineRecord('event_occurrence', [...EVENT_COLUMNS.map(([name]) =
 }).typed<{ account: AccountId | null; excludedWebhook: WebhookId | null }>()
 export type StoredEvent = RecordOf<typeof stored>
 
-/** An event to record. */
 export type EventRecord = Omit<StoredEvent, 'routedAt'>
 
 const toStoredRow = wireOf(stored, EventRow)
@@ -53,43 +56,16 @@ export function toEventRow(event: StoredEvent): Static<typeof EventRow> {
   return { ...toStoredRow(event), updated_at: (event.routedAt ?? event.createdAt).toISOString() }
 }
 
+const MEMBERS = EVENT_COLUMNS.map(([name]) => stored.memberOf(name) as keyof EventRecord)
+
 /** The values of an event, in the order of `EVENT_COLUMNS`. */
-export function toEventValues(event: EventRecord): unknown[] {
-  return [
-    event.id,
-    event.type,
-    event.account,
-    event.resource,
-    event.action,
-    event.resourceId,
-    event.url,
-    event.isPurge,
-    event.excludedWebhook,
-    event.trace,
-    event.createdAt,
-  ]
-}
+export const toEventValues = (event: EventRecord): unknown[] => MEMBERS.map((member) => event[member])
 
 const NAMES = listNames(EVENT_COLUMNS)
-const insertOne = fragment(
-  'event',
-  `insert into event_occurrence (${NAMES}) values (${listPlaces(EVENT_COLUMNS)}) returning document_id`,
-)
-const insertSeveral = fragment(
-  'events',
-  `insert into event_occurrence (${NAMES})
-   select * from unnest(${listArrays(EVENT_COLUMNS)}) returning document_id`,
-)
+const insert = insertOf('event_occurrence', EVENT_COLUMNS, 'returning document_id')
 
-/**
- * The part of a statement that inserts events and returns the `document_id` of each. Several are passed as one array for
- * each column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
- */
-export function buildEventInsert(events: readonly EventRecord[]): Fragment {
-  const [single] = events
-  if (single && events.length === 1) return insertOne(nameValues(EVENT_COLUMNS, toEventValues(single)))
-  return insertSeveral(transpose(EVENT_COLUMNS, events.map(toEventValues)))
-}
+/** The part of a statement that inserts events and returns the `document_id` of each. */
+export const buildEventInsert = (events: readonly EventRecord[]): Fragment => insert(events.map(toEventValues))
 
 /** The part of a statement that queues the events that its part `recorded` returned, for the router. */
 export function buildQueueInsert(recorded: string): string {
@@ -113,18 +89,16 @@ export async function insertRoutedEvent(db: Database, event: EventRecord): Promi
   await insertRouted(db, nameValues(EVENT_COLUMNS, toEventValues(event)))
 }
 
-/** `offset 0`: each type is looked up until its first subscription, whatever the statistics of the tables. */
-const selectSubscribed = statement<{ internal: string }>(`
+/**
+ * The event types of routes that are active and have an active webhook that subscribes to them. `offset 0`: each type
+ * is looked up until its first subscription, whatever the statistics of the tables.
+ */
+export const listSubscribedTypes = columnStatement<string>(`
   select e.internal from event e
   where e.source = 'route' and e.is_actived and exists (
     select from webhook_event s cross join lateral (
       select w.is_actived and w.deleted_at is null as is_live from webhook w where w.document_id = s.webhook offset 0) w
     where s.event = e.document_id and s.deleted_at is null and w.is_live offset 0)`)
-
-/** The event types of routes that are active and have an active webhook that subscribes to them. */
-export async function listSubscribedTypes(db: Database): Promise<string[]> {
-  return (await selectSubscribed(db)).map((row) => row.internal)
-}
 
 /**
  * The names of the event types visible to a caller of the accounts `accounts`: those with account scope (only their
@@ -136,10 +110,7 @@ const VISIBLE_TYPES = (accounts: string) => `
     select from webhook_event s where s.event = t.document_id and s.account = any(${accounts}) and s.deleted_at is null
     offset 0)))`
 
-/**
- * The events of an account, or of all, as the base of a list; for callers of the accounts `scope` only those of visible
- * event types.
- */
+/** The events of an account, or of all; for callers of `scope` those of visible event types. The base of a list. */
 export function selectEvents(db: Database, own: OwnAccount | undefined, scope: PermissionScope) {
   const all = selectRecord(db.selectFrom('event_occurrence'), stored)
   if (!own || scope === 'all') return all
@@ -148,29 +119,18 @@ export function selectEvents(db: Database, own: OwnAccount | undefined, scope: P
   return all.where('account', '=', own).where((eb) => eb('event', '=', eb.fn.any(types)))
 }
 
-/**
- * All events of a database, for a list that is merged from several. What another database recorded is in both, with one id:
- * it is counted where it was recorded.
- */
+/** All events of a database, to be merged with those of others: an event is counted where it was recorded. */
 export function listMergedEvents(db: Database): RowList<StoredEvent> {
   const all = selectRecord(db.selectFrom('event_occurrence'), stored)
   const { counted } = buildPart(all.where('origin', 'is', null))
   return { scope: 'all', parts: () => [{ ...buildPart(all), counted }] }
 }
 
-const selectVisible = statement<object, { id: string; accounts: readonly AccountId[] }>(`
+/** Whether an event belongs to one of these accounts, and has a visible event type. */
+export const isVisibleTo = testStatement<{ id: string; accounts: readonly AccountId[] }>(`
   select from event_occurrence o
   where o.document_id = $id and o.account = any($accounts::uuid[])
     and o.event = any(${VISIBLE_TYPES('$accounts::uuid[]')})`)
-
-/** Whether an event belongs to one of these accounts, and has a visible event type. */
-export async function isVisibleTo(db: Database, id: string, accounts: readonly AccountId[]): Promise<boolean> {
-  return (await selectVisible(db, { id, accounts })).length > 0
-}
-
-const selectOne = statement<StoredEvent, { id: string }>(
-  `select ${stored.members()} from event_occurrence where document_id = $id`,
-)
 
 const selectOwner = statement<RowOwner, { id: string }>('select account from event_occurrence where document_id = $id')
 
@@ -181,7 +141,6 @@ export async function findEventOwner(db: Database, id: string): Promise<RowOwner
 }
 
 /** The event with this id. */
-export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {
-  const [row] = await selectOne(db, { id })
-  return row
-}
+export const findEvent = rowStatement<StoredEvent, { id: string }>(
+  `select ${stored.members()} from event_occurrence where document_id = $id`,
+)

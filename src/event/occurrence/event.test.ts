@@ -69,7 +69,7 @@ describe('recording events', () => {
     })
     const events = await recordEvents(t.ledger.deps, t.db, [full, t.draft({ resourceId: 'r-2' })], t.ledger.now())
     expect(events.map((event) => event.resourceId)).toEqual(['r-1', 'r-2'])
-    expect(await findEvent(t.db, events[0]!.id)).toMatchObject({
+    expect(await findEvent(t.db, { id: events[0]!.id })).toMatchObject({
       id: events[0]!.id,
       type: 'contract.create',
       account: ACCOUNT,
@@ -82,7 +82,11 @@ describe('recording events', () => {
       createdAt: t.ledger.now(),
       routedAt: null,
     })
-    expect(await findEvent(t.db, events[1]!.id)).toMatchObject({ account: null, url: null, excludedWebhook: null })
+    expect(await findEvent(t.db, { id: events[1]!.id })).toMatchObject({
+      account: null,
+      url: null,
+      excludedWebhook: null,
+    })
   })
 
   test('never carries an account for what has no owner, nor for a purge', async () => {
@@ -120,13 +124,13 @@ describe('recording events', () => {
     const drafts = Array.from({ length: 10_000 }, (_, index) => t.draft({ resourceId: `r-${index}` }))
     const events = await recordEvents(t.ledger.deps, t.db, drafts, t.ledger.now())
     expect(await t.count()).toBe(10_000)
-    expect(await findEvent(t.db, events[9_999]!.id)).toMatchObject({ resourceId: 'r-9999' })
+    expect(await findEvent(t.db, { id: events[9_999]!.id })).toMatchObject({ resourceId: 'r-9999' })
   })
 
   test('leaves what its caller routes itself out of the queue of the router', async () => {
     await using t = await open()
     const event = await recordRoutedEvent(t.ledger.deps, t.db, t.draft({ type: 'webhook.test' }), t.ledger.now())
-    expect(await findEvent(t.db, event.id)).toMatchObject({ routedAt: t.ledger.now() })
+    expect(await findEvent(t.db, { id: event.id })).toMatchObject({ routedAt: t.ledger.now() })
     expect(await takeEvents(t.db, 10)).toEqual([])
   })
 })
@@ -178,7 +182,7 @@ describe('the queue of the router', () => {
     await expect(failing).rejects.toThrow('the taker failed')
     t.clock.advance(5)
     expect(await takeEvents(t.db, 2, t.ledger.now())).toEqual(ids.slice(0, 2))
-    expect(await findEvent(t.db, ids[1]!)).toMatchObject({ routedAt: t.ledger.now() })
-    expect(await findEvent(t.db, ids[2]!)).toMatchObject({ routedAt: null })
+    expect(await findEvent(t.db, { id: ids[1]! })).toMatchObject({ routedAt: t.ledger.now() })
+    expect(await findEvent(t.db, { id: ids[2]! })).toMatchObject({ routedAt: null })
   })
 })

@@ -1,5 +1,5 @@
 import type { AccountId, EventId, IdMaker, WebhookId } from '../../base/id.ts'
-import { notFound } from '../../http/problem/problem.ts'
+import { notFound, orNotFound } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -32,10 +32,7 @@ export interface EventDraft {
   action: string
   /** The resource's `document_id`, or the outside service's own id. */
   resourceId: string | null
-  /**
-   * Address of the resource: a path of this service, a URL of another one, or null
-   * (docs/contract/webhooks.md#envelope).
-   */
+  /** Address of the resource: a path, a URL of another service, or null (docs/contract/webhooks.md#envelope). */
   url: string | null
   /** The subject of the event, to which it is never delivered. */
   excludedWebhook?: WebhookId
@@ -45,21 +42,15 @@ export interface EventDraft {
 
 /** The event with this id, or a 404. */
 export async function loadEvent(db: Database, id: string): Promise<StoredEvent> {
-  const event = await findEvent(db, id)
-  if (!event) throw notFound('event')
-  return event
+  return orNotFound(await findEvent(db, { id }), 'event')
 }
 
-/**
- * Checks that an event exists, belongs to an account of the caller, and has an event type visible to the caller. Throws
- * 404.
- */
+/** Checks that an event exists and is visible to a caller of these accounts. Throws 404. */
 export async function checkEvent(db: Database, id: string, scope: PermissionScope): Promise<void> {
   if (scope === 'all') await loadEvent(db, id)
-  else if (!(await isVisibleTo(db, id, scope))) throw notFound('event')
+  else if (!(await isVisibleTo(db, { id, accounts: scope }))) throw notFound('event')
 }
 
-/** Dependencies of the recording of events. */
 export interface EventDeps {
   ids: IdMaker
   /** `ENABLE_API_EVENT_QUEUE`: when false, nothing is recorded (docs/contract/events.md#event-queue-switch). */
@@ -88,10 +79,7 @@ function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date):
   }
 }
 
-/**
- * Records events in the caller's transaction, atomically with the change (docs/contract/events.md#atomicity). Returns
- * the events in the order of the drafts; none when the event queue is off.
- */
+/** Records events atomically with the change (docs/contract/events.md#atomicity); none when the queue is off. */
 export async function recordEvents(
   deps: EventDeps,
   db: Database,

@@ -1,9 +1,6 @@
 import { buildInvalidatedCache, type InvalidatedCache } from '../../postgres/connection/invalidated-cache.ts'
 
-/**
- * The event types of reads with an active subscriber, cached (docs/contract/events.md#events-of-reads): a read without
- * a subscriber costs nothing.
- */
+/** The event types of reads with a subscriber, cached (docs/contract/events.md#events-of-reads). */
 export interface ReadSubscriptions extends Pick<InvalidatedCache<unknown>, 'invalidate'> {
   /** Whether some active webhook subscribes to `eventType`. */
   has(eventType: string): boolean | Promise<boolean>

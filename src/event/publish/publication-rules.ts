@@ -6,7 +6,6 @@ import type { PublishContext, PublishedType } from './publish.store.ts'
 
 /** One event of another service (docs/contract/events.md#publishing-from-outside). */
 export interface Publication {
-  /** The event type. */
   event: string
   /** The owner; null reaches global webhooks only. */
   account: string | null

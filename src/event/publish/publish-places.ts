@@ -16,10 +16,7 @@ interface Publishing {
   perform: (served: Served<PublishDeps>) => Promise<Answer>
 }
 
-/**
- * Publishes where the accounts are. Publications of several databases are checked as a whole, and recorded database by
- * database: each takes its part as a whole or not at all (docs/contract/events.md#publishing-from-outside).
- */
+/** Publishes where the accounts are: checked as a whole, recorded database by database, each all or nothing. */
 export async function publishInPlaces(served: Served<PublishDeps>, publishing: Publishing): Promise<Answer> {
   const { publications } = readPublications(served.context.body as Static<typeof PublishBody>)
   const accounts = publications.map(({ account }) => account as AccountId | null)

@@ -5,10 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { isPurge, type Publication } from './publication-rules.ts'
 import type { PublishDeps } from './publish.ts'
 
-/**
- * Checks that a caller limited to the accounts `scope` publishes only for these, since an event without an account, or
- * a purge, reaches global webhooks; and counts the events against the limits of the accounts. Throws 403, 429.
- */
+/** Checks that a limited caller publishes for its accounts only, within their limits. Throws 403, 429. */
 export async function checkTenantMayPublish(
   deps: Pick<PublishDeps, 'accountLimits'>,
   db: Database,

@@ -12,7 +12,6 @@ export interface PublishKey {
   eventId: EventId
 }
 
-/** Facts read by the rules of publications. */
 export interface PublishContext {
   eventTypes: ReadonlyMap<string, PublishedType>
   accounts: ReadonlySet<string>
@@ -30,13 +29,11 @@ const READ_CONTEXT = `
     'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any($names)) as types,
   array(select document_id from account where document_id = any($accounts) and deleted_at is null) as accounts`
 
-/** A row with `READ_CONTEXT`. */
 interface ContextRow {
   types: PublishedType[]
   accounts: AccountId[]
 }
 
-/** Names of event types and ids of accounts. */
 interface Asked {
   names: readonly string[]
   accounts: readonly string[]
@@ -109,7 +106,6 @@ export async function recordPublications(
     caller: string
     keys: readonly PublishKey[]
     events: readonly EventRecord[]
-    /** Names of event types and ids of accounts to read. */
     asked: Asked
     expiredAt: Date
     now: Date

@@ -26,7 +26,6 @@ export interface PublishedPair {
   isOfTenant: boolean
 }
 
-/** Requested publications. */
 export interface PublishInput {
   /** The publisher's scope, checked by `checkPublishScope`. */
   scope: PermissionScope
@@ -44,13 +43,9 @@ export interface PublishLimiter {
   take(db: Database, name: 'published_per_minute', accounts: readonly (AccountId | null)[]): Promise<void>
 }
 
-/** Dependencies of publishing. */
 export interface PublishDeps extends EventDeps {
   accountLimits: PublishLimiter
-  /**
-   * Records events together with the audit entries of their request; false when a rule of `findPublicationErrors` is
-   * broken, and nothing is stored. Shares its statement with other requests.
-   */
+  /** Records the events and audit entries of a request; false, and nothing is stored, when a rule is broken. */
   recordPublications: (publications: {
     events: readonly EventRecord[]
     pairs: readonly PublishedPair[]
@@ -66,10 +61,7 @@ export interface UnkeyedPublications {
   explain: (db: Database) => Promise<Problem>
 }
 
-/**
- * Builds the events of publications without keys; undefined for a key, a URL that breaks a rule, or while the event
- * queue is off: these need `publishEvents`.
- */
+/** The events of publications without keys; undefined for those that need `publishEvents`, or without the queue. */
 export function planPublications(
   deps: PublishDeps,
   { publications, pathOf, scope, now, trace }: Omit<PublishInput, 'caller'>,
@@ -102,11 +94,7 @@ export function planPublications(
   }
 }
 
-/**
- * Records events of other services in the transaction `db` (docs/contract/events.md#publishing-from-outside): all of
- * them, or none with every broken rule named in the 422. Returns the ids in order; for a used key the id of the earlier
- * event. Throws 409 `conflict` while the event queue is off.
- */
+/** Records events of other services, all or none (docs/contract/events.md#publishing-from-outside). Throws 422, 409. */
 export async function publishEvents(deps: EventDeps, db: Database, input: PublishInput): Promise<EventId[]> {
   const { publications, pathOf, now } = input
   const caller = describePublisher(input.caller)
@@ -136,7 +124,6 @@ export async function checkPublications(
   checkErrors(findPublicationErrors(publications, { ...context, scope }, pathOf))
 }
 
-/** The event types and accounts read by the rules. */
 function listAsked(publications: readonly Publication[]): { names: string[]; accounts: string[] } {
   return {
     names: [...new Set(publications.map((publication) => publication.event))],

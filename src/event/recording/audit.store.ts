@@ -2,20 +2,10 @@ import { type AccountId, isUuid, type PortalSessionId, type SessionId, type User
 import { type BuildParts, buildPart } from '../../http/listing/page.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import {
-  compileFragment,
-  type Fragment,
-  fragment,
-  listArrays,
-  listNames,
-  listPlaces,
-  nameValues,
-  transpose,
-} from '../../postgres/statement/fragment.ts'
+import { compileFragment, type Fragment, insertOf } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { valueStatement } from '../../postgres/statement/statement.ts'
 
-/** The outcome of the action. */
 export type AuditOutcome = 'success' | 'failure'
 
 /** An entry of the audit log. */
@@ -53,10 +43,7 @@ export type ListedEntry = RecordOf<typeof auditEntry>
 /** An entry to record: `count` is the number of equal entries of its minute, 1 by default. */
 export type AuditRecord = Omit<ListedEntry, 'count'> & { count?: number }
 
-/**
- * All entries, as the base of a list. Those of most publications are in the rows of their events. Each table is read
- * separately in the order of the list.
- */
+/** All entries, as the base of a list. Those of most publications are in the rows of their events. */
 export function listAuditEntries(db: Database): { scope: 'all'; parts: BuildParts<ListedEntry> } {
   const entries = selectRecord(db.selectFrom('audit_log'), auditEntry)
   const publications = selectRecord(db.selectFrom('audit_publication'), auditEntry)
@@ -82,37 +69,20 @@ export const AUDIT_COLUMNS = [
   ['created_at', 'timestamptz'],
 ] as const
 
+const MEMBERS = AUDIT_COLUMNS.map(
+  ([name]) => auditEntry.memberOf(name === '"user"' ? 'user' : name) as keyof AuditRecord,
+)
+
 /** The values of an entry, in the order of `AUDIT_COLUMNS`. */
 export function toAuditValues(entry: AuditRecord): unknown[] {
-  return [
-    entry.id,
-    entry.action,
-    entry.outcome,
-    entry.userId,
-    entry.sessionId,
-    entry.apiKeyId,
-    entry.clientId,
-    entry.portalSession,
-    entry.externalUser,
-    entry.account,
-    entry.target,
-    entry.address,
-    entry.requestId,
-    JSON.stringify(entry.detail),
-    entry.createdAt,
-  ]
+  const written = { ...entry, detail: JSON.stringify(entry.detail) }
+  return MEMBERS.map((member) => written[member])
 }
 
-const INTO_AUDIT = `insert into audit_log (${listNames(AUDIT_COLUMNS)})`
-const insertOne = fragment('audit entry', `${INTO_AUDIT} values (${listPlaces(AUDIT_COLUMNS)})`)
-const insertSeveral = fragment('audit entries', `${INTO_AUDIT} select * from unnest(${listArrays(AUDIT_COLUMNS)})`)
+const insert = insertOf('audit_log', AUDIT_COLUMNS)
 
-/** The statement that appends entries. Several are passed as one array for each column, whatever their number. */
-export function buildAuditInsert(entries: readonly AuditRecord[]): Fragment {
-  const [single] = entries
-  if (single && entries.length === 1) return insertOne(nameValues(AUDIT_COLUMNS, toAuditValues(single)))
-  return insertSeveral(transpose(AUDIT_COLUMNS, entries.map(toAuditValues)))
-}
+/** The statement that appends entries. */
+export const buildAuditInsert = (entries: readonly AuditRecord[]): Fragment => insert(entries.map(toAuditValues))
 
 /** Appends entries. */
 export async function insertAuditEntries(db: Database, entries: readonly AuditRecord[]): Promise<void> {
@@ -158,7 +128,8 @@ export function toPublicationValues(entry: AuditRecord | undefined): unknown[] {
   ]
 }
 
-const clearOld = statement<{ cleared: number }, { before: Date; limit: number }>(`
+/** Clears up to `limit` entries from before `before` in events that are kept longer. Returns their number. */
+export const clearOldPublicationEntries = valueStatement<number, { before: Date; limit: number }>(`
   with cleared as (
     update event_occurrence set ${PUBLICATION_COLUMNS.map(([name]) => `${name} = null`).join(', ')}
     where document_id = any(array(
@@ -167,11 +138,3 @@ const clearOld = statement<{ cleared: number }, { before: Date; limit: number }>
     returning 1
   )
   select count(*)::int as cleared from cleared`)
-
-/**
- * Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns their number.
- */
-export async function clearOldPublicationEntries(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await clearOld(db, { before, limit })
-  return row?.cleared ?? 0
-}

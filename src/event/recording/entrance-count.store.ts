@@ -1,7 +1,6 @@
 import { statement } from '../../postgres/statement/statement.ts'
 import type { AuditOutcome } from './audit.store.ts'
 
-/** Number of attempts, by the audit log. */
 export interface EntranceCount {
   action: string
   outcome: AuditOutcome

@@ -16,10 +16,7 @@ export interface EntranceCounts {
   since: Date
 }
 
-/**
- * Counts the audit entries of these actions since an instant. The newest 5,000 of each action are read; if there are
- * more, `since` is the instant of the oldest one read.
- */
+/** Counts the entries of each action since an instant, the newest 5,000; `since` is then that of the oldest one. */
 export async function countEntrances(
   db: Database,
   { actions, since, limit = ENTRIES_LIMIT }: { actions: readonly EntranceAction[]; since: Date; limit?: number },

@@ -1,14 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import {
-  compileFragment,
-  type Fragment,
-  fragment,
-  listArrays,
-  listNames,
-  listPlaces,
-  nameValues,
-  transpose,
-} from '../../postgres/statement/fragment.ts'
+import { compileFragment, type Fragment, insertOf } from '../../postgres/statement/fragment.ts'
 import { AUDIT_COLUMNS, type AuditRecord, toAuditValues } from './audit.store.ts'
 
 /** An entry for all equal ones of its window. */
@@ -22,16 +13,14 @@ const COLUMNS = [...AUDIT_COLUMNS, ['count', 'int'], ['equal_key', 'bytea']] as 
 
 const toValues = (entry: EqualRecord) => [...toAuditValues(entry), entry.count, entry.equalKey]
 
-const INTO = `insert into audit_log (${listNames(COLUMNS)})`
-const ADD = `on conflict (equal_key) where equal_key is not null do update set count = audit_log.count + excluded.count`
-
-const insertOne = fragment('equal audit entry', `${INTO} values (${listPlaces(COLUMNS)}) ${ADD}`)
-const insertSeveral = fragment('equal audit entries', `${INTO} select * from unnest(${listArrays(COLUMNS)}) ${ADD}`)
+const insert = insertOf(
+  'audit_log',
+  COLUMNS,
+  'on conflict (equal_key) where equal_key is not null do update set count = audit_log.count + excluded.count',
+)
 
 /** The statement that appends an entry, or counts it with an existing equal one. */
-export function buildEqualInsert(entry: EqualRecord): Fragment {
-  return insertOne(nameValues(COLUMNS, toValues(entry)))
-}
+export const buildEqualInsert = (entry: EqualRecord): Fragment => insert([toValues(entry)])
 
 /** Appends an entry, or counts it with an existing equal one. */
 export async function insertEqualEntry(db: Database, entry: EqualRecord): Promise<void> {
@@ -41,5 +30,5 @@ export async function insertEqualEntry(db: Database, entry: EqualRecord): Promis
 /** Adds the counts of entries, locked in the order of their keys. */
 export async function addEqualEntries(db: Database, entries: readonly EqualRecord[]): Promise<void> {
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.equalKey, b.equalKey))
-  await db.executeQuery(compileFragment(insertSeveral(transpose(COLUMNS, sorted.map(toValues)))))
+  await db.executeQuery(compileFragment(insert(sorted.map(toValues))))
 }

@@ -5,16 +5,12 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { AuditRecord } from './audit.store.ts'
 import { addEqualEntries, type EqualRecord } from './equal-entries.store.ts'
 
-/** The window in which equal entries are merged. */
 const WINDOW_MS = 60_000
 
 /** Interval at which a process adds its counts to the database. A crash loses the counts of one interval. */
 const FLUSH_EVERY_MS = 1_000
 
-/**
- * Maximum number of different entries of a process in one window. Beyond it entries differ by action, outcome, reason
- * and caller only.
- */
+/** Maximum number of different entries of a process in one window; beyond it, subjects are not told apart. */
 const DIFFERENT_LIMIT = 1_000
 
 /**
@@ -23,15 +19,10 @@ const DIFFERENT_LIMIT = 1_000
  * process is written with its request, later ones are counted in memory.
  */
 export interface EqualEntries {
-  /**
-   * The entry to write now; undefined when it was counted. Call `noted` for each written one after its commit.
-   * `subject` distinguishes entries that look equal (`RefusalOutcome.subject`).
-   */
+  /** The entry to write now; undefined when it was counted. `noted` follows its commit. `subject` tells them apart. */
   place(record: AuditRecord, subject?: string): EqualRecord | undefined
   noted(record: EqualRecord): void
-  /** Adds the counts in memory to the database. */
   flush(): Promise<void>
-  /** Flushes about once a second until stopped. */
   run(): Promise<void>
   /** Ends `run`. Later counts are added by the next `flush`. */
   stop(): void

@@ -10,7 +10,7 @@ import {
 } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listNames } from '../../postgres/statement/fragment.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { statement, valueStatement } from '../../postgres/statement/statement.ts'
 import { AUDIT_COLUMNS } from './audit.store.ts'
 
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
@@ -19,7 +19,6 @@ const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 const IS_DONE = `e.routed_at is not null
       and not exists (select from webhook_dispatch d where d.event_id = e.document_id)`
 
-/** The statement that deletes the events selected by `old`. */
 const deleteSelected = (old: string, { parts = '', result = '' } = {}) => `
   with ${parts && `${parts},`} old as materialized (${old}), kept as (
     insert into audit_log (${AUDIT_NAMES})
@@ -32,25 +31,17 @@ const deleteSelected = (old: string, { parts = '', result = '' } = {}) => `
   )
   select count(*)::int as deleted${result && `, ${result}`} from gone`
 
-const deleteEvents = statement<{ deleted: number }, { before: Date; limit: number; auditBefore: Date }>(
-  deleteSelected(`
-    select e.document_id from event_occurrence e
-    where e.created_at < $before and ${IS_DONE}
-    order by e.created_at limit $limit for update skip locked`),
-)
-
 /**
  * Deletes up to `limit` events older than `before` that no ledger row refers to (docs/contract/delivery.md#retention).
  * The audit entries in their rows that are not older than `auditBefore` become rows of `audit_log`. Those that the event log
  * did not take until then leave its outbox, which is so bounded by the retention. Returns the number of deleted events.
  */
-export async function deleteOldEvents(
-  db: Database,
-  { before, auditBefore, limit }: { before: Date; auditBefore: Date; limit: number },
-): Promise<number> {
-  const [row] = await deleteEvents(db, { before, limit, auditBefore })
-  return row?.deleted ?? 0
-}
+export const deleteOldEvents = valueStatement<number, { before: Date; limit: number; auditBefore: Date }>(
+  deleteSelected(`
+    select e.document_id from event_occurrence e
+    where e.created_at < $before and ${IS_DONE}
+    order by e.created_at limit $limit for update skip locked`),
+)
 
 const deletePassed = statement<{ deleted: number } & WalkRow, WalkParams & { auditBefore: Date }>(
   deleteSelected(
@@ -81,10 +72,7 @@ const deleteOwn = statement<
     limit $limit`),
 )
 
-/**
- * Deletes up to `limit` such events of the accounts with a retention of their own, each before its edge. Returns their
- * number.
- */
+/** Deletes such events of the accounts with a retention of their own. Returns their number. */
 export async function deleteOwnEvents(
   db: Database,
   { own, auditBefore, limit }: { own: OwnEdges['own']; auditBefore: Date; limit: number },

@@ -21,7 +21,6 @@ export interface Publications {
   auditEntries: readonly AuditRecord[]
 }
 
-/** An event with the audit entry in its row. */
 const COLUMNS = [...EVENT_COLUMNS, ...PUBLICATION_COLUMNS] as const
 
 const EVENT_NAMES = listNames(COLUMNS)
@@ -31,8 +30,7 @@ const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 const ENTRY = 'entry_'
 
 /**
- * `item` is the number of the request; rows of a broken one are omitted from every insert. `routed` has the events,
- * under the name that the router's parts read, the first of a request with its audit entry.
+ * `item`: the number of the request; rows of broken ones are omitted. `routed`: the events, as the router's parts read.
  */
 const HEAD = `
   broken as materialized (

@@ -9,21 +9,14 @@ import { type Publications, recordAndRoute, recordPublicationBatch } from './pub
 /** Maximum number of running statements: while one waits for the disk, the next one fills. */
 const STATEMENTS_AT_ONCE = 2
 
-/**
- * Time after which a statement no longer counts as running: it waits for a dead connection or a lock. Others must not
- * wait behind two of these.
- */
+/** Time after which a statement no longer counts as running: it waits for a dead connection or a lock. */
 const STUCK_MS = 500
 
-/** Maximum number of events in a statement with more than one request. */
 const EVENTS_LIMIT = 2_000
 
-/**
- * Maximum number of events that a statement routes itself: for more, the router's larger batches cost less for each.
- */
+/** Maximum number of events that a statement routes itself: the router's batches cost less for each. */
 const INLINE_EVENTS = 16
 
-/** Dependencies of a batch. */
 export interface PublicationBatchDeps {
   logger: Logger
   /** The pool of requests. */
@@ -34,7 +27,6 @@ export interface PublicationBatchDeps {
   takeInline: () => Promise<InlineRouting | undefined>
   /** Runs when publications are durable; `isQueued`: some wait for the router. */
   onRecorded: (isQueued: boolean) => void
-  /** Receives the events of durable publications. */
   onEvents?: ((events: Publications['events']) => void) | undefined
   /** Bounds the time in which a statement counts as running: real time, independent of the clock. */
   rest?: Clock['sleep']
@@ -42,9 +34,7 @@ export interface PublicationBatchDeps {
 
 /** Records publications; those of concurrent requests share a statement. */
 export interface PublicationBatch {
-  /**
-   * Resolves when the events and audit entries are durable; false when a rule is broken, and nothing of them is stored.
-   */
+  /** Resolves when events and entries are durable; false, and nothing is stored, when a rule is broken. */
   record(publications: Publications): Promise<boolean>
 }
 
@@ -127,10 +117,7 @@ async function attend({ logger }: PublicationBatchDeps, step: () => unknown): Pr
   }
 }
 
-/**
- * Settles every promise of a batch, and never throws. Durable publications are answered as such, whatever fails
- * afterwards. Data that the database refuses must not fail other requests, and neither must an account that moves.
- */
+/** Settles every promise of a batch, and never throws. Faulty data of one request must not fail the others. */
 async function recordAll(
   batch: readonly Waiting[],
   routing: InlineRouting | undefined,
@@ -163,7 +150,6 @@ async function recordAll(
 }
 
 interface Recorded {
-  /** The requests of the batch that were not stored. */
   broken: ReadonlySet<number>
   isQueued: boolean
   /** Rows that the statement routed and claimed; undefined without any. */

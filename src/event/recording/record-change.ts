@@ -95,14 +95,12 @@ function describeChange(outcome: Exclude<Outcome<unknown>, { kind: 'refusal' }>)
   return describeRowChange(outcome.before, Object(outcome.data))
 }
 
-/** Dependencies of recording. */
 export interface RecordDeps extends EventDeps {
   logger: Pick<Logger, 'warn'>
   /** Whether some active webhook subscribes to the event type of a read. */
   isReadSubscribed: (eventType: string) => Promise<boolean> | boolean
   /** Counts equal refusals. */
   equalEntries: Pick<EqualEntries, 'place' | 'noted'>
-  /** Receives the events of a committed change. */
   onRecorded?: ((events: readonly EventRecord[]) => void) | undefined
 }
 
@@ -114,10 +112,7 @@ export function buildRecorders(
 ): Pick<Pipeline, 'recordChange' | 'buildAudit' | 'recordRead' | 'recordRefusal'> {
   const findReadPath = buildReadPathFinder(routes)
 
-  /**
-   * The part that writes the entries of a change; none for a counted one. Requests that a strictly limited API route
-   * accepts have an entry each: a known and an unknown address must cost the same.
-   */
+  /** The part that writes the entries of a change; a strictly limited route has each, so that costs tell nothing. */
   function placeAudit({ page, strictRateLimit }: RouteDeclaration, entries: readonly AuditRecord[], subject?: string) {
     const [first] = entries
     if (!first) return {}

@@ -1,11 +1,9 @@
 /** Members of a row that change with every write, or duplicate the entry. */
 const UNTOLD: ReadonlySet<string> = new Set(['updated_at', 'updated_by', 'has_password'])
 
-/** Maximum characters of a text, and items of a list, in an entry. */
 const TEXT_LIMIT = 200
 const ITEMS_LIMIT = 50
 
-/** Maximum bytes of all changes of an entry, as JSON. */
 const CHANGES_LIMIT_BYTES = 4096
 
 /** A change of one member: added and removed items of a list, else both values. */
@@ -18,10 +16,7 @@ export interface RowChange {
   changes_without_values?: string[]
 }
 
-/**
- * The differences of a row before and after a change, both as the API shows them and so without secrets
- * (docs/contract/api.md#audit-entries). Members that only `after` has are omitted. Pure.
- */
+/** The differences of two forms of a row as the API shows it (docs/contract/api.md#audit-entries). Pure. */
 export function describeRowChange(before: object, after: object): RowChange {
   const later = after as Record<string, unknown>
   const changes: Record<string, MemberChange> = {}

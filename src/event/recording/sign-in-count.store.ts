@@ -1,12 +1,4 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-
-/** Count of a measure in one minute. */
-export interface CountedMinute {
-  at: Date
-  measure: string
-  count: number
-}
 
 /** Actions that end a sign-in, and how: a step before the end (a start, options, a code) is none. */
 const WAYS = {
@@ -28,10 +20,10 @@ export const REFUSED = 'refused'
 const cases = Object.entries(WAYS).map(([action, way]) => `when '${action}' then '${way}'`)
 
 /**
- * Of a step that asks for the second factor only the second counts. The entries are read by the index of their time: each
- * once, in the background.
+ * The sums of a span, by the minute. Of a step that asks for the second factor only the second counts. The entries are
+ * read by the index of their time: each once, in the background.
  */
-const select = statement<CountedMinute, { from: Date; to: Date }>(`
+export const readSignIns = statement<{ at: Date; measure: string; count: number }, { from: Date; to: Date }>(`
   select e.at, e.measure, sum(e.count)::int as count
   from (
     select date_trunc('minute', l.created_at) as at, l.count,
@@ -44,8 +36,3 @@ const select = statement<CountedMinute, { from: Date; to: Date }>(`
       and coalesce(l.detail->>'reason', '') <> 'second_factor_required'
   ) e
   group by 1, 2`)
-
-/** The sums of a span, by the minute. */
-export function readSignIns(db: Database, span: { from: Date; to: Date }): Promise<CountedMinute[]> {
-  return select(db, span)
-}

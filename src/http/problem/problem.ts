@@ -171,6 +171,12 @@ export function notFound(noun: string): Problem {
   return new Problem('not_found', `There is no ${noun} with this id, or it was deleted.`)
 }
 
+/** A row that was found. Throws the 404 of its noun for none. */
+export function orNotFound<Row>(row: Row | undefined, noun: string): Row {
+  if (row === undefined) throw notFound(noun)
+  return row
+}
+
 /** `64 KiB`, `1 MiB`: a limit as users read it. */
 export function formatBytes(bytes: number): string {
   return bytes % 1_048_576 === 0 ? `${bytes / 1_048_576} MiB` : `${bytes / 1024} KiB`

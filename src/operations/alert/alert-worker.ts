@@ -102,7 +102,7 @@ async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, s
   if (failure === undefined) return markPosted(db, incident, new Date(now))
   const facts = { incident: incident.incident, incident_id: incident.id, attempt: incident.attempts, error: failure }
   logger.warn(facts, 'alert not posted: see docs/operations.md, alerts')
-  await postponeIncident(db, incident.id, new Date(now + findAlertWait(incident.attempts)))
+  await postponeIncident(db, { id: incident.id, dueAt: new Date(now + findAlertWait(incident.attempts)) })
 }
 
 /** The wait after this many failed POSTs, in milliseconds. Pure. */

@@ -9,7 +9,7 @@ const SERIES = '/api/v3/webhook/dashboard/series'
 const WEBHOOKS = '/api/v3/webhook/dashboard/webhook'
 const HOUR_MS = 3_600_000
 
-const fold = () => foldOutcomes(d.t.database.db, 1_000)
+const fold = () => foldOutcomes(d.t.database.db, { limit: 1_000 })
 
 const d = await openForFile(openDelivery())
 d.t.clock.set(Date.UTC(2026, 8, 11, 12, 20))

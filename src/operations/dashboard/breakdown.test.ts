@@ -66,7 +66,7 @@ describe('over the API', () => {
     await d.emit(2)
     await d.emit(1, 'contract.update')
     await d.pass(0)
-    await foldOutcomes(d.t.database.db, 1_000)
+    await foldOutcomes(d.t.database.db, { limit: 1_000 })
   })
   afterAll(() => d?.[Symbol.asyncDispose]())
 

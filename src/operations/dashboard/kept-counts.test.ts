@@ -15,7 +15,7 @@ d.t.clock.set(ATTEMPTED_AT)
 await d.makeWebhook()
 await d.emit()
 await d.pass(0)
-await foldOutcomes(d.t.database.db, 1_000)
+await foldOutcomes(d.t.database.db, { limit: 1_000 })
 
 /** Sets the time and runs all of the maintenance, as a process does that lived until then. */
 async function liveUntil(at: number): Promise<void> {

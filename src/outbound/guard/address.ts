@@ -13,7 +13,6 @@ export interface Address {
   value: bigint
 }
 
-/** A block of addresses. */
 export interface AddressRange extends Address {
   /** Prefix length: 0 to 32 or 128. */
   prefix: number
@@ -125,10 +124,7 @@ export function isInRange(address: Address, range: AddressRange): boolean {
   return address.value >> shift === range.value >> shift
 }
 
-/**
- * Parses `address/prefix`, or an address alone as a range of one. `undefined` for another form, a prefix that is too long,
- * or set bits behind the prefix (`10.0.0.5/8`).
- */
+/** Parses `address/prefix`, or one address. `undefined` for another form, or bits behind the prefix (`10.0.0.5/8`). */
 export function parseRange(text: string): AddressRange | undefined {
   const [left, right, ...more] = text.split('/')
   if (more.length > 0) return undefined

@@ -1,9 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 
-/**
- * Finds the TXT records of a name, each as one text. The empty list when there are none, and when no name server answers.
- * Never rejects.
- */
+/** Finds the TXT records of a name, each as one text; none when no name server answers. Never rejects. */
 export type ResolveTxt = (name: string) => Promise<string[]>
 
 /** Limits of one look-up: a query to one name server in milliseconds, the records that are read, their length. */

@@ -14,7 +14,6 @@ import type { Lookup } from './dns.ts'
 /** Limit of the look-up when a webhook is created or updated, in milliseconds. */
 const REGISTRATION_LOOKUP_MS = 2_000
 
-/** A checked address that may be dialled. */
 export interface ResolvedAddress {
   address: string
   family: 4 | 6
@@ -85,10 +84,7 @@ async function ask(lookup: Lookup, hostname: string): Promise<string[] | Resolut
   }
 }
 
-/**
- * Checks a target's name when a webhook is created or updated. Refuses an answer with a forbidden address. Accepts a name
- * that does not resolve, or not within 2 s: it may resolve before the first delivery, which checks again.
- */
+/** Checks a target's name at registration: refused for a forbidden address alone, not where it does not resolve. */
 export async function checkRegistrationDns(
   deps: { lookup: Lookup },
   url: URL,

@@ -1,4 +1,3 @@
-/** Interval between checks of the event loop, in milliseconds. */
 const TICK_MS = 100
 /** Delays below this are ignored: timers are late by some milliseconds under any load. */
 const NOTICED_MS = 100

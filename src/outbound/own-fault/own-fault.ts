@@ -19,10 +19,7 @@ export const OWN_FAULT_CODES: readonly OwnFaultCode[] = [
 /** A lack of descriptors or memory affects every receiver; a lack of a local port or address only one. */
 const OF_THE_PROCESS: readonly string[] = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'STALLED']
 
-/**
- * A request that was not made, because this process or its machine lacked a resource: no byte of it was sent, and it
- * does not count against the receiver (docs/contract/delivery.md#whose-fault).
- */
+/** A request of which no byte was sent, for a lack of this process (docs/contract/delivery.md#whose-fault). */
 export class OwnFault extends Error {
   readonly code: OwnFaultCode
   /** Whether the fault affects every request of the process. */
@@ -51,10 +48,7 @@ export function findDialFault(error: unknown, isIpv4: boolean): OwnFaultCode | u
   return isIpv4 && codes.every((code) => code === 'EADDRNOTAVAIL') ? 'EADDRNOTAVAIL' : undefined
 }
 
-/**
- * The fault of this process that made a look-up fail; undefined for none. Resolvers without a descriptor report a
- * refused query or an unknown name, so the check opens one.
- */
+/** The fault of this process behind a failed look-up. Resolvers hide it, so a descriptor is opened. */
 export function findLookupFault(error: unknown, openDescriptor: () => void = openAny): OwnFaultCode | undefined {
   const own = findDialFault(error, false)
   if (own !== undefined) return own

@@ -1,16 +1,12 @@
 import { type Connection, type ConnectionOptions, type ConnectionTarget, openConnection } from './connection.ts'
 import { buildIdleLimits } from './idle-limit.ts'
 
-/**
- * Limits of idle connections, for one target and in total. Over them the longest idle one is closed. The caller limits the
- * connections in use.
- */
+/** Limits of idle connections, for one target and in total. Over them the longest idle one is closed. */
 export interface IdleCaps {
   perTarget: number
   total: number
 }
 
-/** The limits for the POSTs of deliveries. */
 const DELIVERY_CAPS: IdleCaps = { perTarget: 256, total: 1_024 }
 
 /** A connection that was idle for less than this was last read in this turn of the event loop or shortly before. */
@@ -23,36 +19,26 @@ function buildKey({ origin, addresses }: ConnectionTarget): string {
   return `${origin} ${sorted.join(' ')}`
 }
 
-/** A connection with its key in the pool. */
 export interface PooledConnection extends Connection {
   key: string
   origin: string
-  /**
-   * Start of its idle time; while in use, the length of the previous idle time. Null before its first use has ended.
-   */
+  /** Start of its idle time (null before its first use has ended), and the length of the previous one. */
   idle: { sinceMs: number | null; beforeMs: number | null }
 }
 
-/** Reuses connections between requests. */
 export interface ConnectionPool {
   /** An idle connection to exactly this target, the most recently used first; else a new one. */
   take(target: ConnectionTarget): PooledConnection
-  /**
-   * Resolves once pending data of the connection that `take` would reuse is read, if that was idle for a while: an
-   * unread close would break the POST. Undefined if there is nothing to wait for.
-   */
+  /** Resolves once pending data of the connection to reuse is read: an unread close would break the POST. */
   settle(target: ConnectionTarget): Promise<void> | undefined
   /** Returns a connection whose response was read to its end; over the limits, closes the longest idle one. */
   giveBack(connection: PooledConnection): void
-  /** Closes a connection in use. */
   drop(connection: PooledConnection): void
   /** Reports that the receiver closed a reused connection before an answer: it was idle for too long. */
   noteReset(connection: PooledConnection): void
   /** Idle limit that the receiver announced, in milliseconds. */
   noteAnnounced(connection: PooledConnection, limitMs: number): void
-  /** The number of idle connections. */
   idleCount(): number
-  /** Closes every idle connection. */
   clear(): void
 }
 

@@ -18,7 +18,6 @@ const KEEP_ALIVE_MARGIN_MS = 500
 /** Upper bound on the idle limit that a server announces. */
 const KEEP_ALIVE_MAX_MS = 30_000
 
-/** Limit of the response headers, in bytes. */
 const MAX_RESPONSE_HEADER_BYTES = 16_384
 
 /** The target of a connection: the origin for name, SNI and Host; the checked addresses for the socket. */
@@ -46,7 +45,6 @@ export interface Connection {
   marks: { dialledAt: number | null; connectedAt: number | null; readyAt: number | null }
   /** Marks the start of a new response at the next bytes. */
   expectResponse(): void
-  /** Ends the connection at once, also while it is being opened. */
   destroy(): void
 }
 
@@ -161,7 +159,6 @@ function dialSocket(
   return socket
 }
 
-/** Failure, and the party at fault. */
 function toDialError(
   error: unknown,
   { stage, target }: { stage: DialError['stage']; target: ConnectionTarget },

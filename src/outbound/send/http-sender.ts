@@ -27,23 +27,15 @@ export interface HttpSenderOptions {
   ca?: string | undefined
   /** Monotonic milliseconds, for the measured durations. */
   now?: (() => number) | undefined
-  /** Measures stalls of this process. */
   watch?: LoopWatch | undefined
 }
 
 /** Sends POSTs to subscribers. No other code does. */
 export interface HttpSender {
-  /**
-   * Sends one POST and returns its result. Rejects with an `OwnFault`, and with nothing else, where this process could not
-   * send: no byte of the request left it.
-   */
+  /** Sends one POST and returns its result. Rejects with an `OwnFault` alone, where no byte was sent. */
   post(request: PostRequest): Promise<PostResult>
-  /** The number of idle connections. */
   idleConnectionCount(): number
-  /**
-   * Interrupts POSTs in flight, closes every connection and refuses further POSTs. Resolves when all POSTs have
-   * results.
-   */
+  /** Interrupts POSTs in flight, closes every connection and refuses further POSTs. Resolves when all have results. */
   close(): Promise<void>
 }
 
@@ -101,7 +93,6 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
 
 type SendDeps = HttpSenderOptions & { watch: LoopWatch; pool: ConnectionPool; checkUrl: UrlCheck }
 
-/** Checks the URL, resolves the name and sends the request. */
 async function sendPost(deps: SendDeps, run: PostRun): Promise<PostResult> {
   const checked = deps.checkUrl(run.request.url)
   if (!checked.ok) return buildFailure(run, 'blocked_address', checked.code.toUpperCase())

@@ -6,9 +6,7 @@ const UNKNOWN_REUSE_MS = 1_000
 const LONGEST_REUSE_MS = 4_000
 /** Fraction of a known idle limit after which a connection is not reused: the receiver's timer started earlier. */
 const REUSED_SHARE = 0.5
-/** Rate at which a limit that is too low is raised. */
 const RAISE = 1.5
-/** Maximum number of remembered origins. */
 const ORIGINS = 4_096
 
 /** Learns the idle limit of each receiver, so that a POST does not meet a closing connection. */

@@ -1,10 +1,7 @@
 /** Why a POST is ended from outside: its deadline, a stall of this process for longer than that, or a stop. */
 export type EndReason = 'deadline' | 'stalled' | 'stop'
 
-/**
- * The end that one POST is given from outside, once. In place of an `AbortController`, which costs a POST as much as its
- * signatures; one is made for a look-up alone.
- */
+/** The end that one POST is given from outside, once. An `AbortController` costs as much as the signatures. */
 export interface PostEnd {
   /** Undefined while the POST may go on. */
   reason: EndReason | undefined

@@ -47,7 +47,6 @@ export type PostErrorClass =
   | 'protocol'
   | 'interrupted'
 
-/** No answer. */
 export interface PostFailure {
   outcome: 'error'
   errorClass: PostErrorClass

@@ -18,7 +18,6 @@ import {
 /** Limit of a response body, in bytes; beyond it the connection is closed. */
 const MAX_RESPONSE_BODY_BYTES = 16_384
 
-/** One POST to send. */
 export interface PostRequest {
   url: string
   headers: Record<string, string>
@@ -28,7 +27,6 @@ export interface PostRequest {
   signal?: AbortSignal | undefined
 }
 
-/** A POST in flight. */
 export interface PostRun {
   request: PostRequest
   startedAt: number
@@ -38,7 +36,6 @@ export interface PostRun {
   dnsMs: number | null
 }
 
-/** The state of the response. */
 interface Reception {
   dispatchedAt: number
   statusCode: number | undefined

@@ -74,6 +74,17 @@ export function transpose(
   return Object.fromEntries(namePlaces(columns, prefix).map((name, index) => [name, rows.map((row) => row[index])]))
 }
 
+/**
+ * The insert of rows, each with the values of `columns` in their order; `end` follows it. Several are one array for each
+ * column: a statement takes 65,535 parameters at most, and a bulk operation may change 10,000 resources.
+ */
+export function insertOf(table: string, columns: InsertColumns, end = ''): (rows: readonly unknown[][]) => Fragment {
+  const into = `insert into ${table} (${listNames(columns)})`
+  const one = fragment<Record<string, unknown>>(table, `${into} values (${listPlaces(columns)}) ${end}`)
+  const several = fragment(`several ${table}`, `${into} select * from unnest(${listArrays(columns)}) ${end}`)
+  return (rows) => (rows.length === 1 ? one(nameValues(columns, rows[0] ?? [])) : several(transpose(columns, rows)))
+}
+
 /** A fragment as a statement of its own. */
 export function compileFragment<Row>({ text, values }: Fragment): CompiledQuery<Row> {
   return CompiledQuery.raw(text, [...values])

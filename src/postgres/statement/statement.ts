@@ -48,12 +48,39 @@ export function soleRowStatement<Row, Params extends object | undefined = undefi
   }
 }
 
+/** A `statement` of one row with one column. Returns its value; undefined without a row, which `Value` then includes. */
+export function valueStatement<Value, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Value> {
+  const run = rowStatement<Record<string, Value>, Params>(text)
+  return async (db, ...given) => Object.values((await run(db, ...given)) ?? {})[0] as Value
+}
+
+/** A `statement` of one column. Returns its values. */
+export function columnStatement<Value, Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<Value[]> {
+  const run = statement<Record<string, Value>, Params>(text)
+  return async (db, ...given) => (await run(db, ...given)).flatMap((row) => Object.values(row))
+}
+
 /** A write without a result. Returns the number of inserted, updated or deleted rows. */
 export function changeStatement<Params extends object | undefined = undefined>(
   text: string,
 ): (db: Database, ...given: Given<Params>) => Promise<number> {
   const compiled = compileNames(text)
   return async (db, ...[params]) => Number((await db.executeQuery(fill(compiled, params))).numAffectedRows ?? 0)
+}
+
+/** A statement that is asked whether it has found or written a row. */
+export function testStatement<Params extends object | undefined = undefined>(
+  text: string,
+): (db: Database, ...given: Given<Params>) => Promise<boolean> {
+  const compiled = compileNames(text)
+  return async (db, ...[params]) => {
+    const { rows, numAffectedRows } = await db.executeQuery(fill(compiled, params))
+    return rows.length > 0 || Number(numAffectedRows ?? 0) > 0
+  }
 }
 
 /**

@@ -8,11 +8,9 @@ import type { GrantedAccess, GrantedChannels } from './granted-access.ts'
 export interface SubscriptionEnds {
   /** Ends one subscription; undefined if the provider can only close whole connections. */
   endSubscription?: (subscription: { userId: UserId; channel: string }) => Promise<void>
-  /** Ends all connections of a user. */
   endConnections: (userId: UserId) => Promise<void>
 }
 
-/** Dependencies of a check. */
 export interface AccessCheckDeps {
   /** Current permissions of these users; disabled and deleted ones are omitted. */
   readCallers: (users: readonly UserId[]) => Promise<ReadonlyMap<UserId, Caller>>
@@ -27,7 +25,6 @@ export const CHECKED_AT_ONCE = 500
 /** Users whose subscriptions are ended at the same time. */
 export const ENDED_AT_ONCE = 8
 
-/** Granted channels that a user has lost. */
 interface Loss {
   userId: UserId
   channels: string[]
@@ -48,10 +45,7 @@ export interface FailedEnds {
   error: unknown
 }
 
-/**
- * Checks the authorizations of some users, and ends lost ones. Returns the users for whom that failed, such as during
- * an outage of the provider; undefined without any. Rejects when it cannot read. `signal` aborts it.
- */
+/** Ends lost authorizations of users. Returns those whose check failed; undefined for none. `signal` aborts it. */
 export async function checkAccess(
   deps: AccessCheckDeps,
   users: readonly UserId[],

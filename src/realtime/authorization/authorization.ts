@@ -15,7 +15,6 @@ import type { SubscriptionGuard } from './subscription-guard.ts'
 /** Finds the account of a contract; undefined for one that does not exist. */
 export type FindContractAccount = (db: Database, id: string) => Promise<AccountId | undefined>
 
-/** Dependencies of the authorizations. */
 export interface AuthorizationDeps {
   /** Undefined in log-only mode. */
   findApp: () => ProviderApp | undefined
@@ -29,12 +28,6 @@ export interface SubscriptionRequest {
   socketId: string
   channel: string
   caller: Caller
-}
-
-/** A channel that a caller may join. */
-export interface JoinableChannel {
-  subject: ChannelSubject
-  account: AccountId
 }
 
 /**
@@ -52,10 +45,7 @@ export async function authorizeSubscription(
   return { auth: signSubscription(app, { socketId, channel }) }
 }
 
-/**
- * Authorizes a member of a presence channel (docs/contract/realtime.md#presence), as `authorizeSubscription` does. The member
- * has the name of the user, and the time of the answer. One more statement reads the name.
- */
+/** Authorizes a member of a presence channel, named as the user (docs/contract/realtime.md#presence). */
 export async function authorizeMember(
   deps: AuthorizationDeps,
   db: Database,
@@ -108,7 +98,7 @@ export async function requireJoinable(
   deps: AuthorizationDeps,
   db: Database,
   { subject, caller }: { subject: ChannelSubject | undefined; caller: Caller },
-): Promise<JoinableChannel> {
+): Promise<{ subject: ChannelSubject; account: AccountId }> {
   const account = subject && (await findJoinable(deps, db, { subject, caller }))
   if (subject && account !== undefined) return { subject, account }
   deps.countAuthorization('refused')
@@ -118,7 +108,6 @@ export async function requireJoinable(
   )
 }
 
-/** The account of a channel that the caller may join. */
 async function findJoinable(
   deps: AuthorizationDeps,
   db: Database,

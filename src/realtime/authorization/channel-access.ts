@@ -6,10 +6,7 @@ export const AUTH_PERMISSION = 'realtime:auth'
 /** Permission of an administrator (docs/contract/identity.md#system-roles). */
 const EVERYTHING = '*:*'
 
-/**
- * The accounts whose channels a caller may join (docs/contract/realtime.md#who-may-subscribe): its accounts with the
- * permission; for an administrator all. Without the permission none. Pure.
- */
+/** The accounts whose channels a caller may join (docs/contract/realtime.md#who-may-subscribe). Pure. */
 export function listJoinable(caller: Caller): PermissionScope {
   const scope = findPermissionScope(caller, AUTH_PERMISSION) ?? []
   if (scope !== 'all') return scope.filter((account) => caller.accounts.includes(account))

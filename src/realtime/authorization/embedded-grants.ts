@@ -5,7 +5,6 @@ import { SIGN_IN } from '../embedded/application/user-access.ts'
 import type { RealtimeServer } from '../embedded/realtime-server.ts'
 import type { AskedTokens, GrantedAccess, GrantedToken } from './granted-access.ts'
 
-/** Maximum number of tokens checked together. */
 const PAGE_SIZE = 500
 
 const toGranted = ({ name, user, endsAtMs }: PermittedToken): GrantedToken => ({
@@ -14,10 +13,7 @@ const toGranted = ({ name, user, endsAtMs }: PermittedToken): GrantedToken => ({
   endsAt: endsAtMs === null ? null : new Date(endsAtMs),
 })
 
-/**
- * The grants at the embedded server: each process has those of its connections, granted by any process, while the
- * connection is open. A grant is passed to all processes before the answer.
- */
+/** The grants at the embedded server: of this process's connections, passed to all processes before the answer. */
 export function buildEmbeddedGrants(app: string, server: () => RealtimeServer | undefined): GrantedAccess {
   const list = (users: Iterable<UserId>) =>
     new Map(

@@ -1,8 +1,9 @@
 import { type AccountId, NIL_ID, type UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
+import { deletionBy } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, columnStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** A stored grant: a user may join a channel of an account. */
 const grant = defineRecord('realtime_grant', ['user_id', 'channel', 'account']).typed<{
@@ -18,46 +19,31 @@ const token = defineRecord('realtime_grant_token', ['token', 'user_id', 'ends_at
 }>()
 export type StoredToken = RecordOf<typeof token>
 
-const readNamed = statement<StoredToken, { names: readonly TokenName[] }>(
+/** The stored ones of these tokens. */
+export const readTokens = statement<StoredToken, { names: readonly TokenName[] }>(
   `select ${token.members()} from realtime_grant_token where token = any($names)`,
 )
-const readDue = statement<StoredToken, { by: Date; limit: number }>(
+
+/** Tokens to check by a time. */
+export const readDueTokens = statement<StoredToken, { by: Date; limit: number }>(
   `select ${token.members()} from realtime_grant_token where ends_at <= $by order by ends_at limit $limit`,
 )
-const readAfter = statement<StoredToken, { after: string | null; limit: number }>(
+
+/** Tokens in the order of their names. */
+export const listTokensAfter = statement<StoredToken, { after: string | null; limit: number }>(
   `select ${token.members()} from realtime_grant_token
   where token > coalesce($after, '') order by token limit $limit`,
 )
 
-/** The stored ones of these tokens. */
-export async function readTokens(db: Database, names: readonly TokenName[]): Promise<StoredToken[]> {
-  return readNamed(db, { names })
-}
-
-/** Tokens to check by a time. */
-export async function readDueTokens(db: Database, by: Date, limit: number): Promise<StoredToken[]> {
-  return readDue(db, { by, limit })
-}
-
-/** Tokens in the order of their names. */
-export async function listTokensAfter(db: Database, after: string | null, limit: number): Promise<StoredToken[]> {
-  return readAfter(db, { after, limit })
-}
-
-const extend = statement<never, { name: TokenName; endsAt: Date | null }>(
+/** Stores the expiry of a token. */
+export const extendStoredToken = changeStatement<{ name: TokenName; endsAt: Date | null }>(
   'update realtime_grant_token set ends_at = $endsAt where token = $name',
 )
-const removeToken = statement<never, { name: TokenName }>('delete from realtime_grant_token where token = $name')
-
-/** Stores the expiry of a token. */
-export async function extendStoredToken(db: Database, { name, endsAt }: StoredToken): Promise<void> {
-  await extend(db, { name, endsAt })
-}
 
 /** Removes a token. */
-export async function removeStoredToken(db: Database, name: TokenName): Promise<void> {
-  await removeToken(db, { name })
-}
+export const removeStoredToken = changeStatement<{ name: TokenName }>(
+  'delete from realtime_grant_token where token = $name',
+)
 
 // Without a wait for the disk: a crash of PostgreSQL may lose the last grants. Written in one order, so
 // that two statements do not wait for each other.
@@ -103,33 +89,22 @@ export async function saveGrants(
   })
 }
 
-const readOf = statement<StoredGrant, { users: readonly UserId[] }>(`
+/** The grants of these users. */
+export const readGrants = statement<StoredGrant, { users: readonly UserId[] }>(`
   select ${grant.members()} from realtime_grant where user_id = any($users)`)
 
-/** The grants of these users. */
-export async function readGrants(db: Database, users: readonly UserId[]): Promise<StoredGrant[]> {
-  return readOf(db, { users })
-}
-
-const listAfter = statement<{ user_id: string }, { after: UserId | null; limit: number }>(`
+/** Users with grants, in the order of their ids. */
+export const listGrantedUsers = columnStatement<UserId, { after: UserId | null; limit: number }>(`
   select distinct user_id from realtime_grant
   where user_id > coalesce($after::uuid, '${NIL_ID}') order by user_id limit $limit`)
 
-/** Users with grants, in the order of their ids. */
-export async function listGrantedUsers(db: Database, after: UserId | null, limit: number): Promise<UserId[]> {
-  return (await listAfter(db, { after, limit })).map((row) => row.user_id as UserId)
-}
-
-const removeOf = statement<never, { userId: UserId; channels: readonly string[] }>(
+/** Removes grants of a user. */
+export const removeGrants = changeStatement<{ userId: UserId; channels: readonly string[] }>(
   'delete from realtime_grant where user_id = $userId and channel = any($channels)',
 )
 
-/** Removes grants of a user. */
-export async function removeGrants(db: Database, userId: UserId, channels: readonly string[]): Promise<void> {
-  await removeOf(db, { userId, channels })
-}
-
-const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(`
+/** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns their number. */
+export const deleteOldGrants = deletionBy(`
   with gone as (
     delete from realtime_grant where ctid = any(array(
       select ctid from realtime_grant where granted_at < $before order by granted_at limit $limit
@@ -142,8 +117,3 @@ const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(
     returning token
   )
   select (select count(*)::int from gone) + (select count(*)::int from gone_tokens) as count`)
-
-/** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns their number. */
-export async function deleteOldGrants(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteOld(db, { before, limit }))[0]?.count ?? 0
-}

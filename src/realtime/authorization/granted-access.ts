@@ -1,7 +1,6 @@
 import type { AccountId, UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
 
-/** A session or API key with grants. */
 export interface GrantedToken {
   name: TokenName
   userId: UserId
@@ -18,13 +17,10 @@ export interface GrantedSubscription {
   token: Omit<GrantedToken, 'userId'> | undefined
 }
 
-/** Granted channels of a user, each with its account. */
 export type GrantedChannels = ReadonlyMap<string, AccountId>
 
-/** Selection of tokens. */
 export type AskedTokens = readonly TokenName[] | { endBy: Date }
 
-/** The authorizations of users, of all processes. */
 export interface GrantedAccess {
   /** Records a grant. Resolves when other processes can find it. */
   add(granted: GrantedSubscription): Promise<void>
@@ -32,13 +28,11 @@ export interface GrantedAccess {
   list(users: readonly UserId[]): Promise<ReadonlyMap<UserId, GrantedChannels>>
   /** All users with grants, a page at a time. */
   listUsers(): AsyncIterable<readonly UserId[]>
-  /** Removes the lost grants of a user. */
   forget(userId: UserId, channels: readonly string[]): Promise<void>
   /** Those of these tokens with grants, or some of those to check by a time. */
   findTokens(asked: AskedTokens): Promise<readonly GrantedToken[]>
   /** All tokens with grants, a page at a time. */
   listTokens(): AsyncIterable<readonly GrantedToken[]>
-  /** Records the expiry of a token. */
   extendToken(token: GrantedToken): Promise<void>
   /** Ends the grants of tokens, and deletes them. The connections of the users in `ended` are already closed. */
   endTokens(tokens: readonly GrantedToken[], ended: ReadonlySet<UserId>): Promise<void>

@@ -24,24 +24,17 @@ const USERS_LIMIT = 50_000
 /** Time for which a stored grant is not stored again. Less than the retention of grants. */
 const STORED_FOR_MS = 3_600_000
 
-/** Maximum number of users checked together. */
 const PAGE_SIZE = 500
 
 type Known = Map<string, { account: AccountId; storedAtMs: number }>
 
-/**
- * Builds the grants at a provider outside the service: a table. Grants of concurrent requests share one statement, and
- * one that this process stored recently costs none.
- */
-export function buildStoredGrants({
-  db,
-  clock,
-  endConnections,
-}: {
+/** Builds the grants at a provider outside the service: a table. Concurrent and repeated grants share statements. */
+export function buildStoredGrants(deps: {
   db: Database
   clock: Pick<Clock, 'now'>
   endConnections: (userId: UserId) => Promise<void>
 }): GrantedAccess {
+  const { db, clock, endConnections } = deps
   const known = buildCache<UserId, Known>({ limit: USERS_LIMIT })
   let waiting = new Map<string, StoredGrant>()
   let saving: Promise<void> | undefined
@@ -102,7 +95,7 @@ export function buildStoredGrants({
       const found = new Map<UserId, Map<string, AccountId>>()
       const put = ({ userId, channel, account }: StoredGrant) =>
         found.set(userId, (found.get(userId) ?? new Map<string, AccountId>()).set(channel, account))
-      for (const grant of await readGrants(db, users)) put(grant)
+      for (const grant of await readGrants(db, { users })) put(grant)
       // Another process may have removed the row, for a loss before this grant.
       for (const userId of users)
         for (const [channel, { account }] of known.find(userId) ?? []) put({ userId, channel, account })
@@ -111,36 +104,37 @@ export function buildStoredGrants({
     listUsers: async function* () {
       let after: UserId | null = null
       for (;;) {
-        const users: UserId[] = await listGrantedUsers(db, after, PAGE_SIZE)
+        const users: UserId[] = await listGrantedUsers(db, { after, limit: PAGE_SIZE })
         if (users.length > 0) yield users
         after = users.at(-1) ?? null
         if (users.length < PAGE_SIZE) return
       }
     },
     forget: async (userId, channels) => {
-      await removeGrants(db, userId, channels)
+      await removeGrants(db, { userId, channels })
       const own = known.find(userId)
       for (const channel of channels) own?.delete(channel)
       if (own?.size === 0) known.drop(userId)
     },
-    findTokens: (asked) => ('endBy' in asked ? readDueTokens(db, asked.endBy, PAGE_SIZE) : readTokens(db, asked)),
+    findTokens: (asked) =>
+      'endBy' in asked ? readDueTokens(db, { by: asked.endBy, limit: PAGE_SIZE }) : readTokens(db, { names: asked }),
     listTokens: async function* () {
       let after: string | null = null
       for (;;) {
-        const tokens: StoredToken[] = await listTokensAfter(db, after, PAGE_SIZE)
+        const tokens: StoredToken[] = await listTokensAfter(db, { after, limit: PAGE_SIZE })
         if (tokens.length > 0) yield tokens
         after = tokens.at(-1)?.name ?? null
         if (tokens.length < PAGE_SIZE) return
       }
     },
-    extendToken: (token) => extendStoredToken(db, token),
+    extendToken: async (token) => void (await extendStoredToken(db, token)),
     // The provider closes whole connections: those of other sessions of the user reconnect.
     endTokens: async (tokens, ended) => {
       for (const userId of new Set(tokens.map((token) => token.userId)))
         if (!ended.has(userId)) await endConnections(userId)
       for (const { name } of tokens) {
         knownTokens.drop(name)
-        await removeStoredToken(db, name)
+        await removeStoredToken(db, { name })
       }
     },
   }

@@ -6,10 +6,7 @@ import { type AccessCheckDeps, checkAccess } from './access-check.ts'
 import type { GrantedSubscription, GrantedToken } from './granted-access.ts'
 import { checkTokens, type TokenCheckDeps } from './token-check.ts'
 
-/**
- * Time for which invalidations are collected: a change of a role may affect many users, and several changes come
- * together.
- */
+/** Time for which invalidations are collected: several changes come together, and one may affect many users. */
 export const COLLECT_MS = 50
 
 /** Time after an invalidation in which a grant of the same user is checked again: it may have been decided before. */
@@ -23,17 +20,11 @@ export const RETRY_MS = 2_000
 
 const NOBODY: ReadonlySet<UserId> = new Set()
 
-/**
- * Ends the subscriptions of users who lose a membership, the permission, the session or the API key, or are disabled.
- */
+/** Ends the subscriptions of users who lose a membership, permission, session or API key, or are disabled. */
 export interface SubscriptionGuard {
   remember(granted: GrantedSubscription): Promise<void>
-  /**
-   * Receives an invalidation of a user, a session or an API key, or `*` for one that may affect all. Others are
-   * ignored.
-   */
+  /** Receives an invalidation: a user, a session or an API key, or `*` for all. Others are ignored. */
   invalidate(change: Invalidation): void
-  /** Receives a grant of another process. */
   noteGrant(userId: UserId, token?: string): void
   /** Checks each second for expired tokens, until stopped. */
   run(): Promise<void>
@@ -42,7 +33,6 @@ export interface SubscriptionGuard {
   stop(): void
 }
 
-/** Dependencies of a guard. */
 export interface SubscriptionGuardDeps extends AccessCheckDeps, TokenCheckDeps {
   clock: Clock
 }

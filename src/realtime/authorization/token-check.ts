@@ -3,7 +3,6 @@ import type { UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
 import type { GrantedAccess, GrantedToken } from './granted-access.ts'
 
-/** Dependencies of a check of tokens. */
 export interface TokenCheckDeps {
   /** Expiry of the live ones of these sessions and API keys. */
   readTokens: (names: readonly TokenName[], now: Date) => Promise<ReadonlyMap<TokenName, Date | null>>
@@ -11,10 +10,7 @@ export interface TokenCheckDeps {
   logger: Logger
 }
 
-/**
- * Checks tokens with grants, and ends the grants of signed-out, revoked and expired ones. A refreshed session stays
- * valid. The connections of the users in `ended` are already closed. Rejects when it cannot read or end.
- */
+/** Ends the grants of ended tokens. `ended`: users without connections by now. Rejects on failure. */
 export async function checkTokens(
   { readTokens, grants, logger }: TokenCheckDeps,
   tokens: readonly GrantedToken[],

@@ -1,20 +1,10 @@
 import type { ProviderErrorClass, ProviderVerdict } from '../provider/provider-outcome.ts'
 
-/** Source of an outcome. */
 export type OutcomeSource = 'probe' | 'publish'
 
-/** An outcome that counts for the verdict on the provider. */
-interface Conclusive {
-  source: OutcomeSource
-  isSuccess: boolean
-  atMs: number
-}
-
-/** Facts about the provider. */
 export interface Verdict {
   status: 'operational' | 'degraded' | 'down'
   lastSuccessAt: Date | null
-  /** Class and time of the last failure. */
   lastError: ProviderErrorClass | null
   lastErrorAt: Date | null
   /** Status of the last refusal (4xx): it does not affect the verdict, but shows a wrong secret. */
@@ -22,10 +12,9 @@ export interface Verdict {
   lastWarningAt: Date | null
 }
 
-/** Observations of the provider so far. */
 export interface Observations {
   /** The latest ones, the newest last. */
-  conclusive: readonly Conclusive[]
+  conclusive: readonly { source: OutcomeSource; isSuccess: boolean; atMs: number }[]
   facts: Omit<Verdict, 'status'>
 }
 
@@ -35,7 +24,6 @@ export const NOTHING_SEEN: Observations = {
   facts: { lastSuccessAt: null, lastError: null, lastErrorAt: null, lastWarningCode: null, lastWarningAt: null },
 }
 
-/** Number of counted outcomes. */
 const KEPT = 20
 
 /** Publishes in a row whose failure means `down`, though the probe succeeds. */

@@ -3,7 +3,6 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { ChannelEvent } from './channel-event.ts'
 
-/** One report of a channel event. */
 export interface ReportedEvent extends ChannelEvent {
   /** `origin` and `position` identify a report: a repetition changes nothing. */
   origin: string

@@ -24,16 +24,11 @@ export interface ChannelEvent {
   subscriptionCount: number | null
 }
 
-/** Maximum stored lengths of channel name, user id and event name, in characters. */
 const TEXT_LIMIT = 200
 
-/** The largest integer of PostgreSQL. */
 const INTEGER_LIMIT = 2_147_483_647
 
-/**
- * Reads an event of a webhook of the provider; undefined for an unknown name or an invalid channel. Invalid members are
- * null. Pure.
- */
+/** Reads an event of a webhook of the provider; undefined for an unknown one. Invalid members are null. Pure. */
 export function readChannelEvent(given: Readonly<Record<string, unknown>>): ChannelEvent | undefined {
   const name = CHANNEL_EVENT_NAMES.find((name) => name === given.name)
   const channel = readText(given.channel)

@@ -8,12 +8,9 @@ import type { ChannelEvent } from './channel-event.ts'
 /** Time for which events are collected for one statement. */
 export const FEED_COLLECT_MS = 500
 
-/**
- * Maximum number of events recorded a second, and at once: a crowd that joins and leaves must not fill the database.
- */
+/** Maximum number of events recorded a second, and at once: a crowd must not fill the database. */
 const RATE = { perSecond: 50, burst: 500 } as const
 
-/** Dependencies of a feed. */
 export interface ChannelFeedDeps {
   db: Database
   clock: Clock
@@ -24,13 +21,10 @@ export interface ChannelFeedDeps {
   countEvent: (name: string, isRecorded: boolean) => void
 }
 
-/** Records the events of the embedded server. */
 export interface ChannelFeed {
   /** Adds an event. Only the last count of a channel in a statement is recorded. */
   note(event: ChannelEvent): void
-  /** Resolves when all added events are recorded. */
   settled(): Promise<void>
-  /** Records all added events at once. */
   stop(): Promise<void>
 }
 

@@ -24,10 +24,7 @@ export function parseChannel(name: string): ChannelSubject | undefined {
   return kind === undefined || id === undefined ? undefined : { kind: kind as ChannelSubject['kind'], id }
 }
 
-/**
- * Reads the name of a presence channel, `presence-(contract|account)-{uuid}`; undefined when it is none. Its members are
- * those who may join the private channel of the same subject.
- */
+/** Reads `presence-(contract|account)-{uuid}`; undefined for none. Members may join the private channel too. */
 export function parsePresenceChannel(name: string): ChannelSubject | undefined {
   return name.startsWith('presence-') ? parseChannel(name.replace('presence-', 'private-')) : undefined
 }
@@ -44,10 +41,7 @@ export interface ChannelledEvent {
   contract: string | null
 }
 
-/**
- * The channels that an event is published on (docs/contract/realtime.md#published-events): that of its account, and for a
- * contract its own; none without an owner. Pure.
- */
+/** The channels of an event: of its account and its contract (docs/contract/realtime.md#published-events). Pure. */
 export function listChannels({ account, contract }: ChannelledEvent): string[] {
   if (account === null) return []
   const ofAccount = nameChannel({ kind: 'account', id: account })

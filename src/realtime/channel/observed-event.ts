@@ -1,10 +1,7 @@
 import type { Observation } from '../embedded/application/state.ts'
 import { type ChannelEvent, readText } from './channel-event.ts'
 
-/**
- * The channel event of an observation of the embedded server; undefined for others, such as a publish of the service:
- * the inspector lists those as messages. Pure.
- */
+/** The channel event of an observation of the embedded server; undefined for others, such as a publish. Pure. */
 export function readObservation(observation: Observation): ChannelEvent | undefined {
   const nothing = { userId: null, event: null, bytes: null, subscriptionCount: null }
   switch (observation.kind) {

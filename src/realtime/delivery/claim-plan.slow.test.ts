@@ -89,7 +89,7 @@ describe(`plans of realtime messages made on small tables, on ${ROWS} open and $
       await releaseMessages(watched.db, [nothing], now)
       await findLost(watched.db, 'worker-b')
       await findNextDueAt(watched.db)
-      await makeMessagesDue(watched.db, now)
+      await makeMessagesDue(watched.db, { now })
     }
   }
 

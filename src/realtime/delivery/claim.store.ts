@@ -74,7 +74,6 @@ const CLAIM = `
   cross join lateral (select * from event_occurrence e where e.document_id = d.document_id offset 0) e
   order by d.document_id`
 
-/** The parameters of `CLAIM`. */
 interface ClaimParams extends VisitParams, Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
   /** Messages in flight in this process by account, as JSON (`countInFlight`). */
   busyCounts: string

@@ -3,7 +3,6 @@ import type { ClaimRequest, Work } from '../../delivery/policy.ts'
 
 /** A message that this process has claimed: everything one attempt needs. Its group is its account. */
 export interface ClaimedMessage extends Work {
-  /** The id of the event. */
   id: EventId
   /** The number of this attempt, 1-based. */
   attempt: number

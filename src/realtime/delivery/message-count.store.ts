@@ -1,18 +1,10 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** Messages that ended in a minute, by their result. */
-export interface CountedMessages {
-  at: Date
-  measure: string
-  count: number
-}
-
 /**
- * Most messages end within seconds and are found by their creation, the late ones by an index of their own: a third index
- * of all would cost every message. Each row is read once, in the background.
+ * The sums of a span, by the minute. Most messages end within seconds and are found by their creation, the late ones
+ * by an index of their own: a third index of all would cost every message. Each row is read once, in the background.
  */
-const select = statement<CountedMessages, { from: Date; to: Date }>(`
+export const readEndedMessages = statement<{ at: Date; measure: string; count: number }, { from: Date; to: Date }>(`
   select date_trunc('minute', e.ended_at) as at, e.status as measure, count(*)::int as count
   from (
     (select m.ended_at, m.status from realtime_message_ended m
@@ -24,8 +16,3 @@ const select = statement<CountedMessages, { from: Date; to: Date }>(`
   ) e
   where e.ended_at >= $from and e.ended_at < $to
   group by 1, 2`)
-
-/** The sums of a span, by the minute. */
-export function readEndedMessages(db: Database, span: { from: Date; to: Date }): Promise<CountedMessages[]> {
-  return select(db, span)
-}

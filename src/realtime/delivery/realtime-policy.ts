@@ -14,22 +14,18 @@ import { type ClaimedMessage, readClaimedMessage } from './claimed-message.ts'
 import { buildRealtimeRouting } from './routing.store.ts'
 import { settleMessages } from './settle.store.ts'
 
-/** Messages in flight of one process. */
 const CONCURRENCY = 256
 
-/** An ended attempt of a message. */
 export interface EndedMessage extends Claim {
   id: EventId
   attempt: number
   account: AccountId
-  /** The event type. */
   event: string
   endedAt: Date
   durationMs: number
   result: MessageResult
 }
 
-/** Decision on an attempt, for its log line. */
 export interface RecordedMessage {
   ended: EndedMessage
   decision: MessageDecision
@@ -37,7 +33,6 @@ export interface RecordedMessage {
   isRecorded: boolean
 }
 
-/** Dependencies of the delivery of realtime messages. */
 export interface RealtimePolicyDeps {
   db: Database
   clock: Clock
@@ -45,7 +40,6 @@ export interface RealtimePolicyDeps {
   publisher: Publisher
   /** Runs after a batch was handed to the provider, before its result is recorded; for crash tests. */
   onPoint?: (point: 'after-publish') => void
-  /** Receives each recorded attempt, for metrics. */
   onRecorded?: (recorded: readonly RecordedMessage[]) => void
 }
 

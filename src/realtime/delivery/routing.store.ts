@@ -18,10 +18,7 @@ const MATCHED = `
           and c.account = e.account) as contract
     from routed e where e.account is not null and e.origin is null`
 
-/**
- * The messages that this worker claims as they are written: up to its free slots, unless earlier ones of their account
- * wait, or another worker publishes those.
- */
+/** The messages claimed as they are written: up to the free slots, unless earlier ones of their account wait. */
 const PLACED = `
   realtime_placed as materialized (
     select t.*, t.is_eligible
@@ -66,7 +63,6 @@ const WRITTEN = `
     ) as due_at
   )`
 
-/** The parameters of `PLACED` and `WRITTEN`. */
 interface RoutingParams extends Pick<ClaimRequest, 'workerId' | 'now' | 'fastSlots' | 'perGroup' | 'hasPeers'> {
   /** Messages in flight in this process by account, as JSON (`countInFlight`). */
   busyCounts: string

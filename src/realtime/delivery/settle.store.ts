@@ -2,12 +2,12 @@ import type { AccountId, EventId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
 import { listResultColumns, type ResultChange, type ResultParams } from '../../delivery/queue/settled-columns.ts'
 import { type OwnEdges, toEdgeColumns } from '../../postgres/own-retention.ts'
+import { deletionBy } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
 import { queueAccounts } from './claim.store.ts'
 
-/** Changes of a message by a result. */
 export interface MessageChange extends ResultChange {
   id: EventId
   fence: number
@@ -18,9 +18,7 @@ export interface MessageChange extends ResultChange {
   isAttempt: boolean
 }
 
-/**
- * As for webhooks: the fence decides which claims are valid, and ended rows move from the open rows to the ended ones.
- */
+/** As for webhooks: the fence decides which claims are valid, and ended rows move to the ended ones. */
 const settle = statement<Claim, ResultParams & { fences: readonly number[]; areAttempts: readonly boolean[] }>(`
   with change as materialized (
     select x.* from unnest($ids::uuid[], $fences::int[], $statuses::text[], $nextAttempts::timestamptz[],
@@ -77,10 +75,11 @@ export async function settleMessages(db: Database, changes: readonly MessageChan
 }
 
 /**
- * The accounts are locked first, as by a claim: two that wait for each other would be a deadlock. They are ordered by their
- * text, because for the order of its key PostgreSQL may read the whole queue.
+ * Makes all messages due that wait for a retry: the provider answers again. The accounts are locked first, as by a
+ * claim: two that wait for each other would be a deadlock. They are ordered by their text, because for the order of
+ * its key PostgreSQL may read the whole queue.
  */
-const makeDue = statement<never, { now: Date }>(`
+export const makeMessagesDue = changeStatement<{ now: Date }>(`
   with heads as materialized (
     select account from realtime_queue where visit_at > $now
     order by (account::text) collate "C" for update skip locked
@@ -90,12 +89,8 @@ const makeDue = statement<never, { now: Date }>(`
   )
   update realtime_queue set visit_at = $now where account = any(array(select account from heads))`)
 
-/** Makes all messages due that wait for a retry: the provider answers again. */
-export async function makeMessagesDue(db: Database, now: Date): Promise<void> {
-  await makeDue(db, { now })
-}
-
-const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(`
+/** Deletes up to `limit` ended messages from before `before`. Returns their number. */
+export const deleteOldMessages = deletionBy(`
   with gone as (
     delete from realtime_message_ended where document_id = any(array(
       select document_id from realtime_message_ended where created_at < $before order by created_at limit $limit
@@ -117,9 +112,4 @@ const deleteOwn = statement<{ count: number }, { accounts: readonly string[]; ed
 /** Deletes up to `limit` ended messages of accounts, each before its edge. Returns their number. */
 export async function deleteOwnMessages(db: Database, own: OwnEdges['own'], limit: number): Promise<number> {
   return (await deleteOwn(db, { ...toEdgeColumns(own), limit }))[0]?.count ?? 0
-}
-
-/** Deletes up to `limit` ended messages from before `before`. Returns their number. */
-export async function deleteOldMessages(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteOld(db, { before, limit }))[0]?.count ?? 0
 }

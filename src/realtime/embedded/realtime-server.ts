@@ -37,7 +37,6 @@ import { PING_TEXT } from './frame/server-frame.ts'
 import type { RealtimeApp } from './frame/signature.ts'
 import { buildPublishApi } from './publish/publish-api.ts'
 
-/** Interval between liveness checks of connections. */
 const CHECK_MS = 1_000
 
 /** A stop spreads its closes over this time, so that the clients do not return at once. */
@@ -46,7 +45,6 @@ const DRAIN_MS = 1_000
 /** Timeout of a stop, after which connections without an answer are ended. */
 const DRAIN_LIMIT_MS = 2_000
 
-/** Dependencies of the server. */
 export interface RealtimeServerDeps {
   apps: readonly RealtimeApp[]
   db: Database
@@ -85,18 +83,13 @@ export type AppAccess = ChannelAccess & { app: string }
 
 /** A running server of the Pusher protocol, version 7. */
 export interface RealtimeServer {
-  /** Serves `GET /app/{key}` upgrades. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Serves the HTTP API below `/apps`. */
   handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** Whether a request of the HTTP API has a valid signature. */
   isSigned(request: IncomingMessage): boolean
   /** Resolves when the server takes connections. */
   ready: Promise<void>
-  /**
-   * Notes that a subscription of a socket was authorized for a user, in every process: so `disconnectSubscription` and
-   * `terminateUser` find connections that never sign in. Permits the channel again after a withdrawal.
-   */
+  /** Notes for whom a subscription was authorized, in every process, and permits the channel after a withdrawal. */
   notePermission(permission: Permission & { app: string }): Promise<void>
   /** The users that connections of this process were permitted a channel for. */
   listUsers(app: string): string[]
@@ -108,16 +101,11 @@ export interface RealtimeServer {
   extendToken(token: Omit<PermittedToken, 'user'> & { app: string }): void
   /** Ends the permissions of a token, in this process. */
   endToken(token: { app: string; name: string }): void
-  /**
-   * Ends the subscriptions of a user in a channel at once, in every process, and refuses new ones on these connections until
-   * `notePermission`. Resolves with the number of subscriptions that ended in this process.
-   */
+  /** Ends a user's subscriptions in a channel, everywhere, until `notePermission`. Resolves with the number here. */
   disconnectSubscription(access: AppAccess): Promise<number>
   /** Closes the connections of a user, in every process. Resolves with their number in this process. */
   terminateUser(user: { app: string; user: string }): Promise<number>
-  /** The occupied channels of an application. */
   listChannels(app: string): OccupiedChannel[]
-  /** The last publishes of an application, newest first. */
   listPublishes(app: string): RecentPublish[]
   counts(): Readonly<RealtimeCounts>
   /** Messages to the other processes, and whether the bus is open for this one; undefined without one. */

@@ -7,14 +7,10 @@ import { buildMessage } from '../channel/message.ts'
 export interface LogOnly {
   /** Logs once, at the start, that nothing is published, with the reason. */
   announce(): void
-  /** Receives recorded events. */
   note(events: readonly EventRecord[]): void
 }
 
-/**
- * Builds log-only mode (docs/contract/realtime.md#log-only-mode). It reads what a request recorded in memory, so it costs
- * no statement. Each message is a line of the level `info`, or `debug` when no setting of a provider was given at all.
- */
+/** Builds log-only mode (docs/contract/realtime.md#log-only-mode): a line for each message, and no statement. */
 export function buildLogOnly(deps: {
   logger: Logger
   missing: readonly string[]

@@ -4,7 +4,6 @@ import type { ProviderClient } from './provider-client.ts'
 
 type Sender = Pick<ProviderClient, 'send'>
 
-/** A channel with subscribers. */
 export interface OccupiedChannel {
   name: string
   /** Null where the provider does not count. */
@@ -39,15 +38,12 @@ function readCount(info: unknown, member: string): number | null {
   return typeof count === 'number' ? count : null
 }
 
-/** Members of one channel that are listed at most. */
 const MEMBERS_LIMIT = 1_000
 
 /** User ids longer than this are none of this service. */
 const USER_ID_LIMIT = 200
 
-/**
- * The ids of the members of a presence channel at the provider, 1,000 at most. Throws 503 when it does not answer.
- */
+/** The ids of at most 1,000 members of a presence channel. Throws 503 when the provider does not answer. */
 export async function listMembers(client: Sender, channel: string): Promise<string[]> {
   const answer = await client.send({ method: 'GET', path: `/channels/${channel}/users` })
   const users = answer.kind === 'ok' ? answer.body.users : undefined

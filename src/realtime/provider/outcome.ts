@@ -12,7 +12,6 @@ export type MessageStatus = 'retrying' | 'published' | 'rejected' | 'exhausted'
 /** Failure class of an attempt, or its interruption by the end of the process. */
 export type MessageErrorClass = ProviderErrorClass | 'interrupted'
 
-/** Outcome of the attempt of a message. */
 export type MessageResult =
   | ProviderVerdict
   | { kind: 'interrupted' }
@@ -22,12 +21,9 @@ export type MessageResult =
 /** The delays before the 2nd, 3rd, ... attempt; then the last one. A recovery of the provider ends them. */
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 300_000] as const
 
-/**
- * Maximum number of attempts of one message, over some 55 minutes with the delays above. Later, clients read the API.
- */
+/** Maximum number of attempts of one message, over some 55 minutes. Later, clients read the API. */
 export const MAX_MESSAGE_ATTEMPTS = 15
 
-/** State of a message after an attempt. */
 export interface MessageDecision {
   status: MessageStatus
   nextAttemptAt: Date | null

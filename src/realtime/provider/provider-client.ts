@@ -18,31 +18,22 @@ const CONNECTIONS = 8
 /** Limit of an answer, in bytes: the list of occupied channels is the longest. */
 const ANSWER_LIMIT_BYTES = 4_194_304
 
-/** Calls the HTTP API of the provider. */
 export interface ProviderClient {
-  /**
-   * Never rejects. `signal` ends the request; the outcome is then `failed` by `timeout`, or `own_fault` for an unsent
-   * request.
-   */
+  /** Never rejects. `signal` ends the request with `failed` by `timeout`, or `own_fault` if it was not sent. */
   send(request: ProviderRequest, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<ProviderOutcome>
   close(): Promise<void>
 }
 
-/** Dependencies of a client. */
 export interface ProviderClientDeps {
   /** The application; read with each request, because the port of an embedded server is known late. */
   app: () => ProviderApp
   clock: Pick<Clock, 'now'>
   /** Certificate authorities in place of the system's, in PEM. For tests and private deployments. */
   ca?: string | undefined
-  /** Measures stalls of this process. */
   watch?: LoopWatch | undefined
 }
 
-/**
- * Builds the client: keep-alive connections, a signature for each request, no redirect followed, an answer of bounded
- * size within a deadline. Results contain no URL, because it has a signature in it.
- */
+/** Builds the client: kept connections, signed requests, no redirect. Results contain no URL: its query is signed. */
 export function buildProviderClient(deps: ProviderClientDeps): ProviderClient {
   const { clock, ca } = deps
   const watch = deps.watch ?? watchLoop()

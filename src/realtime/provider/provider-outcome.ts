@@ -1,6 +1,5 @@
 import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 
-/** Failure class of a request to the provider, never an address. */
 export type ProviderErrorClass =
   | 'connect'
   | 'dns'
@@ -33,10 +32,7 @@ export type ProviderVerdict = Exclude<ProviderOutcome, { kind: 'own_fault' }>
 
 const RETRYABLE_REFUSALS = [408, 425, 429]
 
-/**
- * Classifies an answer by its status and its body. Any 2xx except a 200 with a JSON object is from another server.
- * Pure.
- */
+/** Classifies an answer. Any 2xx except a 200 with a JSON object is from another server. Pure. */
 export function classifyAnswer(statusCode: number, text: string): ProviderVerdict {
   if (statusCode >= 300 && statusCode < 400) return { kind: 'failed', statusCode, errorClass: 'redirect' }
   if (statusCode >= 400 && statusCode < 500)

@@ -14,16 +14,12 @@ export interface ProviderApp {
 /** The keys of the embedded server; undefined when the service makes its own. */
 export type EmbeddedKeys = Pick<ProviderApp, 'appId' | 'key' | 'secret'>
 
-/**
- * Result of the settings (docs/contract/realtime.md#provider-settings): a provider, the embedded server, or log-only
- * mode with the names of the missing settings.
- */
+/** A provider, the embedded server, or log-only mode (docs/contract/realtime.md#provider-settings). */
 export type RealtimeSettings =
   | { kind: 'provider'; app: ProviderApp }
   | { kind: 'embedded'; keys: EmbeddedKeys | undefined }
   | { kind: 'log-only'; missing: string[] }
 
-/** The settings as given. */
 export interface GivenSettings {
   appId: string | undefined
   key: string | undefined

@@ -3,7 +3,6 @@ import type { ProviderApp } from './provider-settings.ts'
 
 type Keys = Pick<ProviderApp, 'key' | 'secret'>
 
-/** A request to the provider's HTTP API. */
 export interface ProviderRequest {
   method: 'GET' | 'POST'
   /** Below `/apps/<id>`, such as `/channels`. */

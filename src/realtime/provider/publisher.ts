@@ -6,32 +6,26 @@ import type { ProviderVerdict } from './provider-outcome.ts'
 /** Maximum number of items in one call (documentation of Pusher Channels, "HTTP API reference", batch events). */
 const BATCH_ITEMS = 10
 
-/** Maximum number of calls in flight. */
 const CALLS_AT_ONCE = 8
 
-/** One message on one channel. */
 export interface BatchItem {
   channel: string
-  /** The event name. */
   name: string
   /** JSON text. */
   data: string
 }
 
-/** The message of one event, for all its channels. */
 export interface Publication {
   /** The account, whose messages are sent in the order of their arrival. */
   group: string
   items: readonly BatchItem[]
 }
 
-/** Outcome of a publication, and the duration of its call. */
 export interface PublicationResult {
   result: MessageResult | { kind: 'own_fault'; fault: OwnFault }
   durationMs: number
 }
 
-/** Sends messages to the provider, up to ten with each call. */
 export interface Publisher {
   /** Never rejects. */
   publish(publication: Publication): Promise<PublicationResult>
@@ -41,12 +35,10 @@ export interface Publisher {
   interrupt(): void
 }
 
-/** Dependencies of a publisher. */
 export interface PublisherDeps {
   client: Pick<ProviderClient, 'send'>
   /** Monotonic milliseconds. */
   now: () => number
-  /** Runs with the outcome of each call. */
   onOutcome?: (outcome: ProviderVerdict) => void
 }
 
@@ -54,11 +46,7 @@ interface Waiting extends Publication {
   resolve: (result: PublicationResult) => void
 }
 
-/**
- * Builds the publisher. Messages of one account are in one call at a time, so they arrive in their order. When one was
- * not published, those behind it are `held`, until `resume`: the queue has then recorded the first one, and passes the
- * next ones after it.
- */
+/** Builds the publisher: one call of an account at a time. Behind an unpublished message others are `held`. */
 export function buildPublisher(deps: PublisherDeps): Publisher {
   const interrupting = new AbortController()
   let waiting: Waiting[] = []
@@ -138,10 +126,7 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
   }
 }
 
-/**
- * The next call: messages in order, up to ten items, without those of accounts with a call in flight. Once a message is
- * skipped, so are all later ones of its account. Pure.
- */
+/** The next call: messages in order, up to ten items, none before an earlier one of its account. Pure. */
 export function takeBatch<One extends Publication>(
   waiting: readonly One[],
   busy: ReadonlySet<string>,

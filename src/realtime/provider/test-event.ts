@@ -4,20 +4,10 @@ import type { ProviderClient } from './provider-client.ts'
 /** Name of a test event on its channel (docs/contract/realtime.md#test-event). No event type of the catalogue has it. */
 const TEST_EVENT = 'realtime.test'
 
-/** A test event for one private channel. */
-export interface TestEvent {
-  channel: string
-  text: string
-  now: Date
-}
-
-/**
- * Publishes a test event with one call, without a retry. Throws 503 `dependency_unavailable` when the provider does not
- * accept it.
- */
+/** Publishes a test event once. Throws 503 `dependency_unavailable` when the provider does not accept it. */
 export async function publishTestEvent(
   client: Pick<ProviderClient, 'send'>,
-  { channel, text, now }: TestEvent,
+  { channel, text, now }: { channel: string; text: string; now: Date },
 ): Promise<{ event: string; channel: string }> {
   const data = JSON.stringify({ type: TEST_EVENT, created_at: now.toISOString(), data: { text } })
   const body = JSON.stringify({ batch: [{ name: TEST_EVENT, channel, data }] })

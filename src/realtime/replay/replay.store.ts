@@ -1,6 +1,6 @@
 import type { AccountId, EventId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { statement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { MESSAGE_STATUSES } from '../channel/message.store.ts'
 import type { MessageEvent } from '../channel/message.ts'
 
@@ -84,7 +84,8 @@ export function readReplay(db: Database, position: ReplayParams): Promise<Replay
   return read(db, { ...position, limit: REPLAY_LIMIT })
 }
 
-const selectPosition = statement<{ at: Date }, Omit<ReplayParams, 'since'>>(`
+/** When the last message that was received was published; undefined where this database does not have it. */
+export const findPosition = valueStatement<Date | undefined, Omit<ReplayParams, 'since'>>(`
   select coalesce(last_attempt_at, ended_at) as at from realtime_message_ended
   where document_id = $after::uuid and (account = $account) is true
     and ($contract::uuid is null or contract = $contract::uuid)
@@ -92,8 +93,3 @@ const selectPosition = statement<{ at: Date }, Omit<ReplayParams, 'since'>>(`
   select last_attempt_at from realtime_message_open
   where document_id = $after::uuid and (account = $account) is true and attempts > 0
     and ($contract::uuid is null or contract = $contract::uuid)`)
-
-/** When the last message that was received was published; undefined where this database does not have it. */
-export async function findPosition(db: Database, params: Omit<ReplayParams, 'since'>): Promise<Date | undefined> {
-  return (await selectPosition(db, params))[0]?.at
-}

@@ -16,7 +16,6 @@ export const REPLAY_TEXT = 1_000_000
 /** Maximum difference between the clocks of publishing processes, and between the ends of messages of one call. */
 const SKEW_MS = 5_000
 
-/** Answer to a page that was away. */
 export interface Replay {
   /** In the order of the channel. Some before the position may be among them. */
   messages: MessageView[]
@@ -35,10 +34,7 @@ export interface ReplayRequest {
   merged?: MergedReads | undefined
 }
 
-/**
- * Messages of a channel since a position (docs/contract/realtime.md#resume). Throws 403 as an authorization of
- * the channel, and 503 in log-only mode. One statement besides the look-up of a contract; nothing is kept for it.
- */
+/** Messages of a channel since a position (docs/contract/realtime.md#resume). Throws 403, and 503 in log-only mode. */
 export async function replayChannel(
   deps: AuthorizationDeps,
   db: Database,
@@ -51,10 +47,7 @@ export async function replayChannel(
   return decideReplay(await (merged ? readReplayOfAll(merged, params) : readReplay(db, params)), now)
 }
 
-/**
- * The messages of home, which publishes what it records, and of the database of the account. One of them knows the
- * position; in the other one it is an instant.
- */
+/** The messages of home and of the database of the account: the position is known to one of them. */
 async function readReplayOfAll(merged: MergedReads, params: ReplayParams): Promise<ReplayRow[]> {
   const reads = merged.among([params.account])
   const known = params.after === null ? [] : await reads.ask(({ db }) => findPosition(db, params))
@@ -67,7 +60,6 @@ async function readReplayOfAll(merged: MergedReads, params: ReplayParams): Promi
   return [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** The answer by the rows since a position. Pure. */
 function decideReplay(rows: readonly ReplayRow[], now: Date): Replay {
   const published = rows.filter(({ status }) => status === 'published')
   const oldestMs = now.getTime() - REPLAY_MS

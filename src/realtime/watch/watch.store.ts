@@ -20,19 +20,15 @@ export async function saveWatch(
   await save(db, { ...verdict, workerId, now })
 }
 
-const remove = statement<never, { workerId: string }>('delete from realtime_watch where worker_id = $workerId')
-
 /** Removes the verdict of a process that stops. */
-export async function removeWatch(db: Database, workerId: string): Promise<void> {
-  await remove(db, { workerId })
-}
-
-const deleteOld = changeStatement<{ before: Date }>('delete from realtime_watch where checked_at < $before')
+export const removeWatch = changeStatement<{ workerId: string }>(
+  'delete from realtime_watch where worker_id = $workerId',
+)
 
 /** Deletes the reports of processes that are silent since `before`. Returns their number. */
-export async function deleteOldWatches(db: Database, before: Date): Promise<number> {
-  return deleteOld(db, { before })
-}
+export const deleteOldWatches = changeStatement<{ before: Date }>(
+  'delete from realtime_watch where checked_at < $before',
+)
 
 /** Status that one process has stored, and the waiting messages. */
 export interface WatchFacts extends Omit<Verdict, 'status'> {
@@ -68,10 +64,7 @@ const selectFacts = statement<FactsRow, { since: Date; now: Date; limit: number 
     select last_warning_code, last_warning_at from live order by last_warning_at desc nulls last limit 1
   ) r on true`)
 
-/**
- * Best status of the processes that stored one since `since`: a process may be cut off by itself,
- * but `degraded` when they differ; null when none has.
- */
+/** Best status stored since `since`, `degraded` when the processes differ; null when none has stored one. */
 export async function readWatchFacts(
   db: Database,
   { since, now, limit }: { since: Date; now: Date; limit: number },

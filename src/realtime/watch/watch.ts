@@ -11,7 +11,6 @@ import { removeWatch, saveWatch } from './watch.store.ts'
 /** Time between two probes (docs/contract/realtime.md#health-probe). */
 export const PROBE_EVERY_MS = 30_000
 
-/** Limit of a probe. */
 const PROBE_TIMEOUT_MS = 2_000
 
 /** A prefix that no channel has, so that the answer of a probe is short. */
@@ -20,14 +19,12 @@ const NO_CHANNEL = 'signalbox-probe-'
 /** Watches the provider, by a probe and by the outcomes of publishes. */
 export interface Watch {
   note(outcome: ProviderVerdict, source: OutcomeSource): void
-  /** Probes now, and stores the verdict. */
   probe(): Promise<Verdict>
   read(): Verdict
   run(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Dependencies of a watch. */
 export interface WatchDeps {
   db: Database
   clock: Clock
@@ -69,7 +66,7 @@ export function buildWatch(deps: WatchDeps): Watch {
     const verdict = read()
     await saveWatch(db, { workerId, verdict, now: now() })
     if (wasDown && seen.conclusive.at(-1)?.isSuccess) {
-      await makeMessagesDue(db, now())
+      await makeMessagesDue(db, { now: now() })
       wasDown = false
       deps.onRecovered()
     }
@@ -118,7 +115,7 @@ export function buildWatch(deps: WatchDeps): Watch {
     stop: async () => {
       stopping.abort()
       changed.resolve()
-      await removeWatch(db, workerId).catch(() => {})
+      await removeWatch(db, { workerId }).catch(() => {})
     },
   }
 }

@@ -69,10 +69,7 @@ interface WidenBefore {
   days: Date
 }
 
-/**
- * Adds up to `limit` sums of 5 minutes to those of their hours, and of hours to those of their days, and deletes those of days,
- * each from before its instant. Returns the number of the kind with the most.
- */
+/** Widens up to `limit` sums of each width from before its instant, and deletes days. Returns the largest number. */
 export async function widenBreakdowns(db: Database, before: WidenBefore, limit: number): Promise<number> {
   const moved = [
     await widenToHours(db, { before: before.fiveMinutes, limit }),

@@ -7,30 +7,14 @@ import { foldOutcomes } from './outcome.store.ts'
 /** Interval between rounds, in milliseconds; the maximum lag of the sums. */
 const PERIOD_MS = 5_000
 
-/** Maximum number of batches in one statement. */
 const BATCH_SIZE = 500
 
-/** Adds up the outcomes of attempts. One for each process with the role `maintenance`. */
-export interface OutcomeCounter {
-  /** Adds up the outcomes settled so far. */
-  count(): Promise<void>
-  run(): Promise<void>
-  stop(): void
-}
-
-/** Builds the counter. Any number of processes may run one: each takes batches that no other process has locked. */
-export function buildOutcomeCounter({
-  db,
-  clock,
-  logger,
-}: {
-  db: Database
-  clock: Clock
-  logger: Logger
-}): OutcomeCounter {
+/** Builds the counter of the outcomes of attempts. Each process takes batches that no other one has locked. */
+export function buildOutcomeCounter(deps: { db: Database; clock: Clock; logger: Logger }) {
+  const { db, clock, logger } = deps
   const stopping = new AbortController()
   async function count(): Promise<void> {
-    while (!stopping.signal.aborted) if ((await foldOutcomes(db, BATCH_SIZE)) < BATCH_SIZE) return
+    while (!stopping.signal.aborted) if ((await foldOutcomes(db, { limit: BATCH_SIZE })) < BATCH_SIZE) return
   }
   return {
     count,

@@ -77,10 +77,10 @@ test('an attempt counts for the account of its webhook where the delivery is of 
 test('batches are added up once, the oldest first, for everything and for their accounts', async () => {
   await record({}, {}, { status: 'retrying', error_class: 'http_5xx' })
   await record({ owner: null, account: OTHER, ended_at: at(60_000) })
-  expect(await foldOutcomes(database.db, 1)).toBe(1)
+  expect(await foldOutcomes(database.db, { limit: 1 })).toBe(1)
   expect(await readBatches()).toHaveLength(1)
-  expect(await foldOutcomes(database.db, 5)).toBe(1)
-  expect(await foldOutcomes(database.db, 5)).toBe(0)
+  expect(await foldOutcomes(database.db, { limit: 5 })).toBe(1)
+  expect(await foldOutcomes(database.db, { limit: 5 })).toBe(0)
   const first = [
     ...[
       [0, 'cause:http_2xx', 2],
@@ -124,12 +124,12 @@ test.each([
   const { db } = database
   const failed = { status: 'failed', error_class: 'http_5xx' }
   await record(failed)
-  await foldOutcomes(db, 1)
+  await foldOutcomes(db, { limit: 1 })
   await record(failed)
   const lock = (tx: Database, table: string) => sql`select from ${sql.table(table)} for update`.execute(tx)
   const { folded } = await inTransaction(db, async (tx) => {
     await lock(tx, first)
-    const fold = foldOutcomes(db, 1)
+    const fold = foldOutcomes(db, { limit: 1 })
     await untilWaiting(db, 1)
     await lock(tx, then)
     return { folded: fold }
@@ -139,9 +139,9 @@ test.each([
 
 test('an attempt that ended before what was added up leaves the time of the last one', async () => {
   await record({ ended_at: at(9) })
-  await foldOutcomes(database.db, 1)
+  await foldOutcomes(database.db, { limit: 1 })
   await record({ ended_at: at(1), status: 'exhausted' }, { ended_at: at(1), status: 'failed', error_class: 'timeout' })
-  await foldOutcomes(database.db, 1)
+  await foldOutcomes(database.db, { limit: 1 })
   const { rows } = await database.pool.query('select success, failed, last_at from webhook_outcome_hour')
   expect(rows).toEqual([{ success: 1, failed: 2, last_at: at(9) }])
 })
@@ -156,9 +156,9 @@ test('the sums of each width are deleted from before their instant, in batches, 
   const never = { minutes: at(-9), hours: at(-9), quarters: at(-9), days: at(-9) }
   for (const [index, name] of (['minutes', 'hours', 'quarters', 'days'] as const).entries()) {
     const before = { ...never, [name]: at(0) }
-    expect(await deleteOldOutcomes(db, before, 1)).toBe(1)
+    expect(await deleteOldOutcomes(db, { ...before, limit: 1 })).toBe(1)
     expect(await read(widths[index]!)).toEqual([-1, 0])
-    expect(await deleteOldOutcomes(db, before, 5)).toBe(1)
+    expect(await deleteOldOutcomes(db, { ...before, limit: 5 })).toBe(1)
     expect(await read(widths[index]!)).toEqual([0])
     for (const later of widths.slice(index + 1)) expect(await read(later)).toEqual([-2, -1, 0])
   }

@@ -1,5 +1,4 @@
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { valueStatement } from '../../postgres/statement/statement.ts'
 import { ADD_UP, startOf } from './breakdown.store.ts'
 import { DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
 
@@ -22,12 +21,13 @@ export const recordOutcomes = (claim: string) => `
   having count(*) > 0`
 
 /**
- * The sums are written in the order of their keys, one kind behind the other, so that no two processes wait for each other. The
- * minutes of a fan-out are few, its webhooks many: so a delivery writes one row of its webhook and event type, a failure one
- * more, and the sums of scopes and widths are made of minutes. The breakdown is written in its narrowest width only, and
- * widened by the maintenance.
+ * Adds up to `limit` batches of outcomes to the sums. Returns their number. The sums are written in the order of their
+ * keys, one kind behind the other, so that no two processes wait for each other. The minutes of a fan-out are few, its
+ * webhooks many: so a delivery writes one row of its webhook and event type, a failure one more, and the sums of
+ * scopes and widths are made of minutes. The breakdown is written in its narrowest width only, and widened by the
+ * maintenance.
  */
-const fold = statement<{ folded: number }, { limit: number }>(`
+export const foldOutcomes = valueStatement<number, { limit: number }>(`
   with taken as (
     delete from webhook_outcome_batch where number = any(array(
       select number from webhook_outcome_batch order by number limit $limit for update skip locked))
@@ -84,12 +84,6 @@ const fold = statement<{ folded: number }, { limit: number }>(`
   )
   select count(*)::int as folded from taken`)
 
-/** Adds up to `limit` batches of outcomes to the sums. Returns their number. */
-export async function foldOutcomes(db: Database, limit: number): Promise<number> {
-  const [row] = await fold(db, { limit })
-  return row?.folded ?? 0
-}
-
 /** Retention limits of the sums of each width. */
 interface OldBefore {
   minutes: Date
@@ -105,16 +99,11 @@ const oldOf = (width: string, before: string) => `
       for update skip locked))
     returning 1`
 
-const deleteOld = statement<{ deleted: number }, OldBefore & { limit: number }>(`
+/** Deletes sums from before these instants, up to `limit` of a kind. Returns the number of the kind with the most. */
+export const deleteOldOutcomes = valueStatement<number, OldBefore & { limit: number }>(`
   with minutes as (${oldOf('minute', '$minutes')}),
   hours as (${oldOf('hour', '$hours')}),
   quarters as (${oldOf('quarter', '$quarters')}),
   days as (${oldOf('day', '$days')})
   select greatest((select count(*) from minutes), (select count(*) from hours), (select count(*) from quarters),
     (select count(*) from days))::int as deleted`)
-
-/** Deletes sums from before these instants, up to `limit` of a kind. Returns the number of the kind with the most. */
-export async function deleteOldOutcomes(db: Database, before: OldBefore, limit: number): Promise<number> {
-  const [row] = await deleteOld(db, { ...before, limit })
-  return row?.deleted ?? 0
-}

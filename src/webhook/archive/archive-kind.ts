@@ -18,13 +18,9 @@ interface Column {
 const column = (name: string, type: ColumnType = 'text'): Column => ({ name, type, isRequired: false })
 const required = (name: string, type: ColumnType = 'text'): Column => ({ name, type, isRequired: true })
 
-/** The list of attempts in the row of a delivery. */
 const ATTEMPTS = 'attempts_log'
 
-/**
- * Columns of the attempts. Without what the receiver answered: it may repeat the headers that a webhook sends of its own, and they
- * may be secret.
- */
+/** Columns of the attempts, without the answers: one may repeat the secret headers of a webhook. */
 const ATTEMPT_COLUMNS: readonly Column[] = [
   required('attempt', 'integer'),
   required('trigger'),

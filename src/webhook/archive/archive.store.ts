@@ -14,7 +14,6 @@ const TABLES = { deliveries: 'webhook_dispatch_ended', events: 'event_occurrence
   string
 >
 
-/** Accounts that one statement lists. */
 const ACCOUNTS = 1_000
 
 /** Each account is found behind the one before it, without the rows between. */
@@ -79,15 +78,7 @@ export async function listArchivedDays(
   return found.map(({ day }) => day)
 }
 
-interface Result {
-  seen: number
-  last: Position | null
-  later: number
-  rows: ArchiveRow[]
-}
-
-/** A page of rows. */
-export interface ArchivePage extends Result {
+export interface ArchivePage {
   /** Rows of the page, others than those of the account too. */
   seen: number
   /** Its last row; null for an empty page. */
@@ -170,10 +161,10 @@ const eventPage = (owned: string, mine: string) => `${page(TABLES.events, owned)
 
 const [OF_NONE, OF_NONE_EVENT] = [' and p.account is null', ' and d.account is null']
 
-const readOwnDeliveries = statement<Result, DeliveryParams & { account: string }>(deliveryPage(OWNED, ''))
-const readOtherDeliveries = statement<Result, DeliveryParams>(deliveryPage('', OF_NONE))
-const readOwnEvents = statement<Result, PageParams & { account: string }>(eventPage(OWNED, ''))
-const readOtherEvents = statement<Result, PageParams>(eventPage('', OF_NONE_EVENT))
+const readOwnDeliveries = statement<ArchivePage, DeliveryParams & { account: string }>(deliveryPage(OWNED, ''))
+const readOtherDeliveries = statement<ArchivePage, DeliveryParams>(deliveryPage('', OF_NONE))
+const readOwnEvents = statement<ArchivePage, PageParams & { account: string }>(eventPage(OWNED, ''))
+const readOtherEvents = statement<ArchivePage, PageParams>(eventPage('', OF_NONE_EVENT))
 
 /** What a page is of. */
 export interface PageInput {

@@ -23,7 +23,6 @@ import { boundsOf, type DayPass, planDay } from './plan-day.ts'
 import { ArchiveError } from './storage/archive-error.ts'
 import type { Digest, Storage } from './storage/storage.ts'
 
-/** Rows that one statement reads. */
 const PAGE_ROWS = 1_000
 
 /** Rows of one file: a longer day has several. */
@@ -38,7 +37,6 @@ const SETTLED_MS = 600_000
 /** Age of the end of the last day, so that its events are committed. */
 const BEFORE_AGE_MS = 3_600_000
 
-/** What an export of a database needs. */
 export interface ExportDeps {
   db: Database
   /** `home`, or the name of a cell. */
@@ -53,16 +51,12 @@ export interface ExportDeps {
   limits?: { pageRows: number; fileRows: number }
 }
 
-/** What an export wrote. */
 export interface ExportTotals {
   files: number
   rows: number
 }
 
-/**
- * Writes the ended deliveries and the events of the days before `before`, without those that the place has. Memory and
- * transactions are bounded by a page. An interrupted export goes on where its manifests end.
- */
+/** Writes what days before `before` lack, page by page. An interrupted export goes on where its manifests end. */
 export async function exportArchive(deps: ExportDeps, before: Date): Promise<ExportTotals> {
   const totals = { files: 0, rows: 0 }
   for (const kind of ARCHIVE_KINDS) {

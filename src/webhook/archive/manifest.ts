@@ -10,7 +10,6 @@ export const MANIFEST_BYTES = 16 * 1024 * 1024
 /** The least and the greatest id of a column. */
 export type IdRange = readonly [least: string, greatest: string]
 
-/** A file of an archive. */
 export interface ArchivedFile {
   /** Its name in the place. */
   file: string
@@ -32,7 +31,6 @@ export interface Position {
   id: string
 }
 
-/** The files of a day of UTC, by the creation of their rows. */
 export interface ArchivedDay {
   day: string
   /** What ended before this instant is in the files. */

@@ -25,7 +25,6 @@ const FOOTER_BYTES = 64 * 1024
 /** Length of the bounds in statistics: that of an id. */
 const BOUND_BYTES = 36
 
-/** A local file that gets rows of one kind. */
 export interface ArchiveWriter {
   add(rows: readonly ArchiveRow[]): Promise<void>
   /** Ends the file. */
@@ -83,17 +82,13 @@ const COMPRESSORS = {
   },
 }
 
-/** The bytes of a file by ranges. */
 export interface ArchiveFile {
   name: string
   bytes: number
   read: (start: number, end: number) => Promise<ArrayBuffer>
 }
 
-/**
- * Reads the rows of a file that match `filter`, row group by row group. Groups that cannot have one, by the bounds of their
- * columns, are not read. Throws `file_damaged`.
- */
+/** Reads the rows that match `filter`, without groups whose bounds exclude them. Throws `file_damaged`. */
 export async function* readArchiveFile(
   file: ArchiveFile,
   { filter, columns }: { filter?: ParquetQueryFilter; columns?: string[] } = {},

@@ -3,8 +3,6 @@ import type { ArchivedDay, Position } from './manifest.ts'
 
 const DAY_MS = 86_400_000
 
-/** Before every row of any day. */
-
 /** A pass over the rows of a day. */
 export interface DayPass {
   /** Deliveries that ended from here on; null: any. */
@@ -24,9 +22,7 @@ export function boundsOf(day: string): { start: Date; end: Date } {
   return { start, end: new Date(start.getTime() + DAY_MS) }
 }
 
-/**
- * What is left to do of a day; undefined for nothing. `replayedAt`: when a replay of one of its deliveries ended last. Pure.
- */
+/** What is left to do of a day; undefined for nothing. `replayedAt`: end of the last replay of it. Pure. */
 export function planDay(
   day: string,
   known: ArchivedDay | undefined,

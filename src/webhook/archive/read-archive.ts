@@ -28,7 +28,6 @@ export interface ArchiveQuery {
   until?: Date
 }
 
-/** A found row. */
 export interface FoundRow {
   kind: ArchiveKind
   /** `home`, or the name of a cell. */

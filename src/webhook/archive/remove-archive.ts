@@ -21,11 +21,7 @@ export interface Removal {
 /** After every day: the account is not exported again. */
 const ALWAYS = '9999-12-31'
 
-/**
- * Removes files of an archive. The manifest says first that the days are gone, so that neither readers nor exports meet them
- * again; then the files are removed, also those that no manifest names, as after an interrupted run. `databases`: the ones that
- * an account may be exported from. Returns the number of files.
- */
+/** Removes files of an archive, from the manifest first, so that nobody meets them again. Returns their number. */
 export async function removeArchive(
   storage: Storage,
   { account, before = ALWAYS }: Removal,

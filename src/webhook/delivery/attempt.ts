@@ -17,12 +17,10 @@ import type { OwnHeaders } from '../registry/own-headers.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './outcome.ts'
 
-/** Dependencies of an attempt. */
 export interface AttemptDeps extends SignedPostDeps {
   clock: Clock
   workerId: string
   tracer: Tracer
-  /** The subscribers' own headers. */
   headers: SealedCache<OwnHeaders>
   /** The private keys of asymmetric signatures. */
   signingKeys: SealedCache<KeyObject>
@@ -61,10 +59,7 @@ export async function makeAttempt(
   }
 }
 
-/**
- * Posts with the subscriber's own headers. Headers or a private key that do not open are a failure, like a secret that
- * does not.
- */
+/** Posts with the subscriber's headers. Headers or a private key that do not open are a failure. */
 async function post(
   deps: AttemptDeps,
   { id, webhook, event, attempt }: ClaimedDispatch,

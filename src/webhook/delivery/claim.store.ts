@@ -1,5 +1,4 @@
-import type { DispatchId, WebhookId } from '../../base/id.ts'
-import type { Claim, ClaimRequest } from '../../delivery/policy.ts'
+import type { ClaimRequest } from '../../delivery/policy.ts'
 import { lostStatement, nextDueStatement, releaseStatement } from '../../delivery/queue/queue-statement.ts'
 import { buildVisitingClaim, claimPlaced, type VisitParams } from '../../delivery/queue/visiting-claim.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -16,10 +15,9 @@ import {
   readClaimedDispatch,
   WORK_JSON,
 } from './claimed-work.ts'
-import type { AttemptTrigger } from './outcome.ts'
+import type { ClaimedAttempt, EndedAttempt } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
-/** Maximum number of tests of inactive webhooks in one claim. */
 const TESTS_AT_ONCE = 16
 
 /** Time after which a throttled webhook is visited by any worker, not only by the one that visited it last. */
@@ -119,10 +117,7 @@ const visiting = buildVisitingClaim<ClaimedDispatch>({
   read: readClaimedDispatch,
 })
 
-/**
- * Claims due dispatches. Webhooks take turns, the least recently served first, so that a long backlog of one delays no
- * other (docs/contract/delivery.md#lanes). Within a webhook the longest due comes first.
- */
+/** Claims due dispatches, webhooks in turns (docs/contract/delivery.md#lanes); within one the longest due first. */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
   const lock = request.hasPeers ? shareClaims : undefined
   const claimed = await visiting.claim(db, request, lock)
@@ -150,17 +145,7 @@ export const releaseClaims = releaseStatement(`
   ${queueWebhooks('released', { at: '$dueAt' })}`)
 
 /** A claim of a lost worker that is taken back. */
-export interface LostClaim extends Claim {
-  id: DispatchId
-  attempt: number
-  trigger: AttemptTrigger
-  isTest: boolean
-  keepsSchedule: boolean
-  webhook: WebhookId
-  event: string
-  workerId: string
-  startedAt: Date
-}
+export type LostClaim = ClaimedAttempt & Pick<EndedAttempt, 'workerId'>
 
 /** Finds claims of a worker. */
 export const findLostClaims = lostStatement<LostClaim>(`

@@ -11,7 +11,6 @@ export interface ClaimedDispatch extends Work {
   isTest: boolean
   /** A replay of a waiting row, whose schedule continues after it. */
   keepsSchedule: boolean
-  /** Whether its webhook has a limit a second. */
   isLimited: boolean
   createdAt: Date
   webhook: {
@@ -120,7 +119,6 @@ export const LOCKED_CLAIMS = `(
             select webhook from webhook_dispatch_open where lease_owner > $workerId
           ) d group by d.webhook)`
 
-/** The parameters of `BUSY_WEBHOOKS`. */
 export interface BusyParams {
   workerId: string
   hasPeers: boolean

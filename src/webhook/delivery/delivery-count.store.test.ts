@@ -79,15 +79,15 @@ test('minutes before an instant are added up, that minute and what was added up 
   await count(db, [0], cameInto('moved', `'success'`), 2)
   const totals = await readTotals(db)
   expect(totals).toEqual(new Map([['success', 5]]))
-  expect(await foldOldMinutes(db, at(60))).toBe(2)
+  expect(await foldOldMinutes(db, { before: at(60) })).toBe(2)
   expect(await listCounts(db)).toEqual([
     ['epoch', 'success', 1, 2, 0],
     ['epoch', 'success', 2, 1, 0],
     [60, 'success', 1, 1, 1],
     [120, 'success', 1, 1, 1],
   ])
-  expect(await foldOldMinutes(db, at(61))).toBe(1)
-  expect(await foldOldMinutes(db, at(61))).toBe(0)
+  expect(await foldOldMinutes(db, { before: at(61) })).toBe(1)
+  expect(await foldOldMinutes(db, { before: at(61) })).toBe(0)
   expect((await listCounts(db)).slice(0, 2)).toEqual([
     ['epoch', 'success', 1, 3, 0],
     ['epoch', 'success', 2, 1, 0],

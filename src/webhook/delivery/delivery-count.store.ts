@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { valueStatement } from '../../postgres/statement/statement.ts'
 
 /** Number of shards on which workers count: processes on different shards never wait for each other. */
 const SHARDS = 64
@@ -47,7 +47,8 @@ export async function readTotals(db: Database): Promise<Map<string, number>> {
   return new Map(rows.map((row) => [row.status, Number(row.came)]))
 }
 
-const fold = statement<{ folded: number }, { before: Date }>(`
+/** Adds the counts of minutes before `before` up, each status and shard in one row. Returns their number. */
+export const foldOldMinutes = valueStatement<number, { before: Date }>(`
   with old as (
     delete from webhook_delivery_minute where minute < $before and minute > 'epoch' returning status, shard, came
   ), kept as (
@@ -56,9 +57,3 @@ const fold = statement<{ folded: number }, { before: Date }>(`
     on conflict (minute, status, shard) do update set came = webhook_delivery_minute.came + excluded.came
   )
   select count(*)::int as folded from old`)
-
-/** Adds the counts of minutes before `before` up, each status and shard in one row. Returns their number. */
-export async function foldOldMinutes(db: Database, before: Date): Promise<number> {
-  const [row] = await fold(db, { before })
-  return row?.folded ?? 0
-}

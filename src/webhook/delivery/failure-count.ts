@@ -12,7 +12,6 @@ const MAIL_AT_FAILURES = 15
 /** `disabled_reason` of an automatic disable (docs/contract/delivery.md#failure-count). */
 export const AUTO_DISABLE_REASON = 'consecutive-failures'
 
-/** Facts of a webhook for the failure count. */
 export interface FailureState {
   isActived: boolean
   consecutiveFailures: number
@@ -21,7 +20,6 @@ export interface FailureState {
 /** Reported changes of a webhook's failure count. */
 export type FailureNotice = 'webhook.failing' | 'webhook.auto-disable' | 'webhook.recovered'
 
-/** A webhook's failure count after some deliveries. */
 export interface FailureDecision {
   consecutiveFailures: number
   /** Whether this was the 20th failure in a row. */

@@ -27,7 +27,7 @@ test('of the webhooks asked for, those that live and fail, and those that the se
   const [sound, failing, gone] = webhooks
   await ledger.addWebhook({ consecutiveFailures: 1 })
   const asked = [sound, failing, gone]
-  expect(await listFailing(db, asked)).toEqual([failing])
+  expect(await listFailing(db, { ids: asked })).toEqual([failing])
   const disable = async (id: string, reason: string, isActived: boolean) => {
     const columns = { is_actived: isActived, disabled_reason: reason }
     await db.updateTable('webhook').set(columns).where('document_id', '=', id).execute()

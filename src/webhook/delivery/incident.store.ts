@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { columnStatement, statement } from '../../postgres/statement/statement.ts'
 import { AUTO_DISABLE_REASON } from './failure-count.ts'
 
 const LIVING = 'select document_id as id from webhook where document_id = any($ids::uuid[]) and deleted_at is null'
@@ -7,7 +7,6 @@ const LIVING = 'select document_id as id from webhook where document_id = any($i
 const selectDisabled = statement<{ id: string }, { ids: readonly string[]; reason: string }>(
   `${LIVING} and not is_actived and disabled_reason = $reason`,
 )
-const selectFailing = statement<{ id: string }, { ids: readonly string[] }>(`${LIVING} and consecutive_failures > 0`)
 
 /** The webhooks among these that the service has disabled. */
 export async function listDisabled(db: Database, ids: readonly string[]): Promise<string[]> {
@@ -15,6 +14,4 @@ export async function listDisabled(db: Database, ids: readonly string[]): Promis
 }
 
 /** The webhooks among these whose last delivery failed. */
-export async function listFailing(db: Database, ids: readonly string[]): Promise<string[]> {
-  return (await selectFailing(db, { ids })).map(({ id }) => id)
-}
+export const listFailing = columnStatement<string, { ids: readonly string[] }>(`${LIVING} and consecutive_failures > 0`)

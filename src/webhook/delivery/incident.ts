@@ -44,7 +44,7 @@ function describe(webhooks: readonly WebhookId[], incident: string, say: (id: We
 /** Find the ends of webhook incidents, so that requests that activate a webhook need not check them. */
 export const WEBHOOK_INCIDENT_CHECKS: readonly IncidentCheck[] = [
   { incident: DISABLED_INCIDENT, check: ({ db, lasting }) => keep(lasting, (ids) => listDisabled(db, ids)) },
-  { incident: EXHAUSTED_INCIDENT, check: ({ db, lasting }) => keep(lasting, (ids) => listFailing(db, ids)) },
+  { incident: EXHAUSTED_INCIDENT, check: ({ db, lasting }) => keep(lasting, (ids) => listFailing(db, { ids })) },
 ]
 
 async function keep(lasting: readonly { subject: string }[], find: (ids: readonly string[]) => Promise<string[]>) {

@@ -3,25 +3,29 @@ import type { Claim } from '../../delivery/policy.ts'
 import { type AttemptResult, classifyResult, type ErrorClass } from '../../delivery/post/attempt-result.ts'
 import type { PostOutcome } from '../../delivery/post/signed-post.ts'
 
-/** An ended attempt. */
-export interface EndedAttempt extends Claim, PostOutcome {
+/** A claim with the facts of its attempt. */
+export interface ClaimedAttempt extends Claim {
   id: DispatchId
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
-  /** A replay of a waiting row, whose schedule continues after it. Default: false. */
-  keepsSchedule?: boolean
+  /** A replay of a waiting row, whose schedule continues after it. */
+  keepsSchedule: boolean
   webhook: WebhookId
   /** The event type of the dispatch. */
   event: string
+  startedAt: Date
+}
+
+/** An ended attempt. `keepsSchedule` is false by default. */
+export interface EndedAttempt extends Omit<ClaimedAttempt, 'keepsSchedule'>, PostOutcome {
+  keepsSchedule?: boolean
   workerId: string
   /** 32 hex digits; null when the attempt was lost with its process. */
   traceId: string | null
-  startedAt: Date
   endedAt: Date
 }
 
-/** Decision on an attempt, for its log line. */
 export interface RecordedAttempt {
   attempt: EndedAttempt
   decision: OutcomeDecision
@@ -51,7 +55,6 @@ export interface WebhookNotice {
  */
 export type DispatchStatus = 'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled'
 
-/** Trigger of an attempt. */
 export type AttemptTrigger = 'schedule' | 'test' | 'replay'
 
 /** The delays before the 2nd, 3rd, 4th and 5th POST: 1 m, 5 m, 30 m, 2 h (docs/contract/delivery.md#fixed-constants; docs/contract/delivery.md#retry-timing). */
@@ -63,7 +66,6 @@ export const MAX_SCHEDULED_ATTEMPTS = 5
 /** The receiver is gone from this URL (RFC 9110 section 15.5.11; docs/contract/delivery.md#gone). */
 const GONE = 410
 
-/** State of a dispatch after an attempt. */
 export interface OutcomeDecision {
   status: DispatchStatus
   /** Due time of the next attempt; null without one. */

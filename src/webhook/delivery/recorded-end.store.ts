@@ -20,15 +20,12 @@ const select = statement<
     as x (webhook, failed_at, succeeded_at)
   cross join lateral later_ends(x.webhook, x.failed_at, x.succeeded_at, $ids::uuid[], ${LAST_DELIVERIES}) e`)
 
-/** A delivery recorded now. */
 interface RecordedEnd extends CountedEnd {
   id: DispatchId
   webhook: WebhookId
 }
 
-/**
- * Previously recorded deliveries of these webhooks that ended after the given ones. The caller has locked the webhooks.
- */
+/** Earlier recorded deliveries of these webhooks, locked by the caller, that ended after the given ones. */
 export async function findEarlierEnds(
   db: Database,
   recorded: readonly RecordedEnd[],

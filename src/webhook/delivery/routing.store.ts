@@ -181,7 +181,6 @@ const WRITTEN = `
 /** Maximum number of webhooks of an event in one statement; an event with more is routed in parts. */
 const ROWS_OF_EVENT = 1_000
 
-/** The parameters of `PLACED` and `WRITTEN`. */
 interface RoutingParams extends BusyParams, Pick<ClaimRequest, 'now' | 'fastSlots' | 'perGroup'> {
   /** The webhooks without claims here (`listUnready`), and those without room (`listBlocked`). */
   unready: readonly string[]

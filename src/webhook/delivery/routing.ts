@@ -1,6 +1,5 @@
 import type { AccountId, WebhookId } from '../../base/id.ts'
 
-/** Facts of an event for the routing rules. */
 export interface RoutedEvent {
   accountScope: 'account' | 'none'
   account: AccountId | null
@@ -13,7 +12,6 @@ export interface RoutedEvent {
   ordinal: number | null
 }
 
-/** Facts of a webhook for the routing rules. */
 export interface RoutedWebhook {
   id: WebhookId
   isGlobal: boolean
@@ -46,10 +44,7 @@ export type RoutingVerdict =
   /** The webhook is limited to other resources. */
   | 'other_resource'
 
-/**
- * Decides whether a webhook receives an event (docs/contract/events.md#routing-rules). It defines the routing statement
- * and serves the explanation for operators. Pure.
- */
+/** Decides whether a webhook receives an event (docs/contract/events.md#routing-rules), as the router does. Pure. */
 export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): RoutingVerdict {
   if (event.excludedWebhook === webhook.id) return 'excluded'
   if (webhook.deletedAt !== null) return 'deleted'
@@ -69,9 +64,7 @@ function isAboutOther({ resourceId }: RoutedEvent, { resourceIds }: RoutedWebhoo
   return resourceIds !== null && (resourceId === null || !resourceIds.includes(resourceId))
 }
 
-/**
- * Ordinals are counted by the database; times come from the clocks of processes, and are used only without ordinals.
- */
+/** Ordinals are counted by the database; times of processes are used only without ordinals. */
 function isCreatedLater(event: RoutedEvent, webhook: RoutedWebhook): boolean {
   return event.ordinal === null ? webhook.createdAt > event.createdAt : webhook.ordinal > event.ordinal
 }

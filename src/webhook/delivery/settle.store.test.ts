@@ -379,7 +379,7 @@ describe('the failure count of a webhook', () => {
       disabled_at: t.later(0),
       disabled_reason: 'consecutive-failures',
     })
-    expect(await listLastingIncidents(t.db, 'webhook-disabled')).toMatchObject([{ subject: webhook }])
+    expect(await listLastingIncidents(t.db, { incident: 'webhook-disabled' })).toMatchObject([{ subject: webhook }])
     const events = await t.listEvents()
     expect(events).toContainEqual({
       event: 'webhook.auto-disable',

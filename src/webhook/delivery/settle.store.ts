@@ -105,7 +105,6 @@ const SETTLE = `
 /** A change that is not void. */
 type SettledRow = Pick<DispatchChange, 'id' | 'fence'> & { isSettled: boolean }
 
-/** The changes by column, with the parameters of settling. */
 interface SettleParams extends AttemptParams {
   fences: readonly number[]
   webhooks: readonly WebhookId[]
@@ -115,22 +114,14 @@ interface SettleParams extends AttemptParams {
 
 const settle = statement<SettledRow, SettleParams>(SETTLE)
 
-/** Written changes, and those that need the failure counts of their webhook. */
-export interface SettledChanges {
-  settled: Claim[]
-  deferred: Claim[]
-}
-
 /**
- * Writes the results of attempts, ends their claims, and writes the attempt log and the totals, in one statement. A
- * change under an old fence (its claim was taken back, another process claimed) is void and in neither list. With
- * `withFailures` the caller has locked the webhooks, and all are written.
+ * Writes results, attempt log and totals in one statement. A change under an old fence is void, and in neither list.
  */
 export async function settleChanges(
   db: Database,
   changes: readonly DispatchChange[],
   options: { workerId: string; withFailures: boolean },
-): Promise<SettledChanges> {
+): Promise<{ settled: Claim[]; deferred: Claim[] }> {
   if (changes.length === 0) return { settled: [], deferred: [] }
   const rows = await settle(db, {
     ...listAttemptColumns(changes),

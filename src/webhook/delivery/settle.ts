@@ -12,7 +12,6 @@ import { decideOutcome, type EndedAttempt, type RecordedAttempt, type WebhookNot
 import { findEarlierEnds } from './recorded-end.store.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from './settle.store.ts'
 
-/** Recorded results of some attempts. */
 export interface SettledAttempts {
   recorded: RecordedAttempt[]
   notices: WebhookNotice[]
@@ -30,10 +29,7 @@ export interface SettleDeps {
   onRecording?: () => void
 }
 
-/**
- * Event types of the service about itself. A dispatch of one of these causes no further one, or two failing webhooks
- * would loop.
- */
+/** Event types of the service about itself. A dispatch of one causes no further one, or two webhooks would loop. */
 const NOTICE_EVENTS: readonly string[] = [
   'webhook.failing',
   'webhook.auto-disable',
@@ -72,9 +68,7 @@ function decide(attempt: EndedAttempt, isWebhookDeleted: boolean): Decided {
   return { attempt, decision: decideOutcome({ ...attempt, attempts: attempt.attempt, isWebhookDeleted }) }
 }
 
-/**
- * By claim, not by dispatch: a late result and that of the next claim may come together, and only one of them is valid.
- */
+/** By claim, not by dispatch: of a late result and that of the next claim only one is valid. */
 function markRecorded(decided: readonly Decided[], settled: readonly Claim[]): RecordedAttempt[] {
   const ended = new Set(settled.map(nameClaim))
   return decided.map((decision) => ({ ...decision, isRecorded: ended.has(nameClaim(decision.attempt)) }))
@@ -90,7 +84,7 @@ async function settleWithFailures(
   all: readonly EndedAttempt[],
 ): Promise<SettledAttempts> {
   const ids = [...new Set(all.map((item) => item.webhook))]
-  const webhooks = new Map((await lockFreeWebhooks(tx, ids)).map((row) => [row.id, row]))
+  const webhooks = new Map((await lockFreeWebhooks(tx, { ids })).map((row) => [row.id, row]))
   const missing = ids.filter((id) => !webhooks.has(id))
   const locked = new Set(missing.length > 0 ? await listExisting(tx, missing) : [])
   const [heldBack, attempts] = [

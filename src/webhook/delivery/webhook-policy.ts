@@ -13,7 +13,6 @@ import { type SettleDeps, type SettledAttempts, settleAttempts } from './settle.
 /** Age of a claim at which its attempt may no longer start within its count (docs/contract/webhooks.md#throttle). */
 const LATE_MS = 500
 
-/** Dependencies of the delivery of webhooks. */
 export interface WebhookPolicyDeps extends AttemptDeps, SettleDeps {
   db: Database
   logger: Logger
@@ -75,7 +74,6 @@ async function claimInTime({ db, clock }: WebhookPolicyDeps, request: ClaimReque
   return claimed.filter((work) => !work.isLimited)
 }
 
-/** The one line of an attempt. */
 function logAttempt(logger: Logger, recorded: RecordedAttempt): void {
   const { attempt, decision } = recorded
   const level = decision.lastError === null ? 'info' : 'warn'

@@ -19,10 +19,7 @@ export function splitEntries(entries: readonly string[]): { ids: string[]; names
 /** Facts for the check of an entry. `isSubscribed`: the webhook already has it, so it may stay. */
 export type KnownType = Pick<EventTypeRecord, 'id' | 'internal' | 'isActived'> & { isSubscribed: boolean }
 
-/**
- * The event types of the entries, in their order. Throws a 422 with an error at `events.<index>` for each unknown event
- * type, and for each deactivated one not yet in the set.
- */
+/** The event types of the entries in order. Throws a 422 at `events.<index>` for unknown and newly deactivated ones. */
 export function resolveEntries(entries: readonly string[], known: readonly KnownType[]): EventTypeId[] {
   const byEntry = new Map<string, KnownType>(
     known.flatMap((type) => [type.id, type.internal].map((key) => [key, type])),

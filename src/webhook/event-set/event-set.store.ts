@@ -32,7 +32,6 @@ function listEvents<Row extends WithWebhook & Joined<EventTypeRecord>>(rows: rea
   return rows.filter(isThere).map((row) => splitWebhook(row).rest)
 }
 
-/** An event type with its state for a webhook. */
 export interface EventTypeOfSet extends EventTypeRecord {
   isSubscribed: boolean
 }
@@ -52,10 +51,7 @@ const lockToChange = statement<
     where t.internal = any($names) or t.document_id = any($ids) or s.event is not null
   ) e on true order by e.internal`)
 
-/**
- * Locks an existing webhook until the transaction ends, and reads behind the lock its subscribed event types and those
- * with the given names or ids, by name. So changes of one webhook's set are serialized.
- */
+/** Locks an existing webhook and reads its subscribed event types and those named: changes are serialized. */
 export async function lockEventSet(
   db: Database,
   input: { webhook: string; names: readonly string[]; ids: readonly string[] },
@@ -81,10 +77,7 @@ const change = closingStatement<{
     on conflict (webhook, event) do update set deleted_at = null, updated_at = $now
     where webhook_event.deleted_at is not null)`)
 
-/**
- * Soft-deletes the links to the event types of `remove` and links those of `add`: a deleted link is restored, an
- * existing one unchanged, any other inserted with the given id. With the last statement of the transaction.
- */
+/** Soft-deletes the links of `remove`, and links or restores those of `add`, with the last statement. */
 export async function changeSubscriptions(
   db: Database,
   input: {

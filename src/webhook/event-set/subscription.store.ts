@@ -118,9 +118,7 @@ export interface InsertedSubscription {
   subscription: SubscriptionRecord | undefined
 }
 
-/**
- * Links an existing webhook, locked until the transaction ends, to an active event type. A deleted link is restored.
- */
+/** Links an existing webhook, which it locks, to an active event type. A deleted link is restored. */
 export async function insertSubscription(
   db: Database,
   row: { id: SubscriptionId; webhook: string; event: string; now: Date },
@@ -148,10 +146,7 @@ const remove = statement<SubscriptionRecord & WithWebhook, { id: string; kept: s
     and e.document_id = s.event and e.internal <> $kept
   returning ${link.members('s')}, hook.*`)
 
-/**
- * Soft-deletes the link with this id, its webhook locked until the transaction ends. Undefined for an unknown link, or
- * one to the event type `kept`.
- */
+/** Soft-deletes this link, its webhook locked. Undefined for an unknown link, or one to the event type `kept`. */
 export async function removeSubscription(
   db: Database,
   id: string,
@@ -191,21 +186,17 @@ const lockForMove = statement<MoveRow, { id: string; event: string }>(`
   left join event e on e.document_id = $event
   left join link p on p.event = $event`)
 
-/** A link to move to another event type. */
 export interface SubscriptionMove {
   subscription: SubscriptionRecord
   webhook: SubscribingWebhook
   /** The name of its event type. */
   internal: string
-  /** The new event type. */
   eventType: NamedType | undefined
   /** The webhook's link to that event type, deleted or not. */
   present: { id: SubscriptionId; createdAt: Date; isDeleted: boolean } | undefined
 }
 
-/**
- * Locks the webhook of an existing link until the transaction ends, and reads behind the lock the facts for its move.
- */
+/** Locks the webhook of an existing link, and reads behind the lock the facts for its move. */
 export async function lockMove(db: Database, id: string, event: string): Promise<SubscriptionMove | undefined> {
   const [row] = await lockForMove(db, { id, event })
   if (!row) return undefined

@@ -1,6 +1,6 @@
 import type { EventTypeId, IdMaker } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { invalidField, notFound, orNotFound, Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { buildDeactivated, resolveEntries, splitEntries, UNKNOWN } from '../envelope/event-entry.ts'
 import { changeSubscriptions, findEventSet, lockEventSet } from './event-set.store.ts'
@@ -93,16 +93,11 @@ function buildEventSet(webhook: SubscribingWebhook, events: readonly EventTypeRe
 
 /** The event set of the existing webhook with this id, or a 404. */
 export async function loadEventSet(db: Database, webhook: string): Promise<WebhookEventSet> {
-  const found = await findEventSet(db, webhook)
-  if (!found) throw notFound('webhook')
+  const found = orNotFound(await findEventSet(db, webhook), 'webhook')
   return buildEventSet(found.webhook, found.events)
 }
 
-/**
- * Replaces a webhook's event set: links absent from `events` are soft-deleted, existing ones kept, new ones inserted or
- * restored. An entry of `events` is an id or a name. `growth` is the increase in number. Throws 404, and the 422 of
- * `resolveEntries`.
- */
+/** Replaces a webhook's event set by ids or names; `growth` is its increase. Throws 404, and a 422 at an entry. */
 export async function replaceEventSet(
   deps: Deps,
   db: Database,
@@ -110,8 +105,7 @@ export async function replaceEventSet(
   input: { events: readonly string[]; now: Date },
 ): Promise<WebhookEventSet & { before: readonly EventTypeRecord[]; isChanged: boolean; growth: number }> {
   const { ids, names } = splitEntries(input.events)
-  const found = await lockEventSet(db, { webhook: id, names: [TEST_EVENT, ...names], ids })
-  if (!found) throw notFound('webhook')
+  const found = orNotFound(await lockEventSet(db, { webhook: id, names: [TEST_EVENT, ...names], ids }), 'webhook')
   const { webhook, events } = found
   const test = events.find((event) => event.internal === TEST_EVENT)
   if (!test) throw buildUnsynced()
@@ -128,9 +122,7 @@ export async function replaceEventSet(
 
 /** An existing link with its webhook and the name of its event type, or a 404. */
 export async function loadSubscription(db: Database, id: string) {
-  const found = await findSubscription(db, id)
-  if (!found) throw notFound('subscription')
-  return found
+  return orNotFound(await findSubscription(db, id), 'subscription')
 }
 
 /** Checks the event type of a new link. Throws a 422 on `event` for an unknown or deactivated one. */
@@ -144,17 +136,13 @@ function buildSubscribed({ internal }: NamedType): Problem {
   return new Problem('conflict', `The webhook subscribes to ${internal} already.`)
 }
 
-/** A link after a change of it. */
 export interface ChangedSubscription {
   subscription: SubscriptionRecord
   webhook: SubscribingWebhook
   warnings: SubscriptionWarning[]
 }
 
-/**
- * Subscribes a webhook to one event type; a deleted link is restored. Throws a 422 on `webhook` or `event`, and a 409
- * for an existing link.
- */
+/** Subscribes a webhook to one event type; a deleted link is restored. Throws a 422, and 409 for an existing link. */
 export async function subscribe(
   deps: Deps,
   db: Database,
@@ -189,19 +177,14 @@ function buildTestKept(): Problem {
   return new Problem('conflict', `${TEST_EVENT} is always part of a webhook's event set.`)
 }
 
-/**
- * Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. Returns
- * the link to the new event type, with its own id: a deleted one is restored. `isChanged` is false for the same event
- * type. Throws 404, a 422 on `event`, 409.
- */
+/** Moves a link to another event type, in one transaction: the new one has its own id. Throws 404, 422, 409. */
 export async function changeSubscription(
   deps: Deps,
   db: Database,
   input: { id: string; event: string; now: Date },
 ): Promise<ChangedSubscription & { isChanged: boolean }> {
   const { id, event, now } = input
-  const move = await lockMove(db, id, event)
-  if (!move) throw notFound('subscription')
+  const move = orNotFound(await lockMove(db, id, event), 'subscription')
   const { subscription, webhook, eventType, present } = move
   if (event === subscription.event) {
     const warnings = findWarnings(webhook, eventType ? [eventType] : [])

@@ -61,7 +61,6 @@ export interface Explained {
 /** The webhook `w` and its link `s`, as statements of explanations select them. */
 export const OF_WEBHOOK = `${webhook.members('w')}, w.ordinal::float8 as ordinal, ${link.members('s')}`
 
-/** A row with `OF_WEBHOOK` and the dispatch. */
 type WebhookRow = Omit<ExplainedWebhook, 'link'> & Joined<RecordOf<typeof link>>
 
 /** The columns of an outer join with webhooks. */
@@ -101,9 +100,7 @@ const select = statement<
   limit $limit`)
 
 /**
- * The event with this id and up to `limit` webhooks, deleted ones too, with their link to the event's type and their ledger
- * row of the event. Those with a row come first, then the others, oldest first. With `webhook`, only that one; only
- * webhooks within `scope`. Undefined when there is no such event.
+ * The event and up to `limit` webhooks of `scope` with link and ledger row, those with a row first, or `webhook` alone.
  */
 export async function findExplained(
   db: Database,

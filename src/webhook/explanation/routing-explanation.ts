@@ -1,4 +1,4 @@
-import { notFound } from '../../http/problem/problem.ts'
+import { orNotFound } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
@@ -40,23 +40,22 @@ export interface ExplainedRouting {
 export interface RoutingExplanation {
   event: ExplainedEvent
   entries: ExplainedRouting[]
-  /** Number of `entries` with each verdict. */
   summary: Partial<Record<ExplanationVerdict, number>>
   /** Whether there are more webhooks than the limit. */
   isTruncated: boolean
 }
 
-/**
- * Explains an event for every stored webhook within `scope`, including deleted ones; or for one of them. Throws 404.
- */
+/** Explains an event for the stored webhooks within `scope`, deleted ones too, or one. Throws 404. */
 export async function explainRouting(
   db: Database,
   id: string,
   input: { webhook: string | null; scope: PermissionScope; now: Date },
 ): Promise<RoutingExplanation> {
   const { webhook: only, scope, now } = input
-  const found = await findExplained(db, { event: id, webhook: only, scope, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 })
-  if (!found) throw notFound('event')
+  const found = orNotFound(
+    await findExplained(db, { event: id, webhook: only, scope, limit: EXPLAINED_WEBHOOKS_LIMIT + 1 }),
+    'event',
+  )
   const { event, eventType } = found
   const webhooks = found.webhooks.slice(0, EXPLAINED_WEBHOOKS_LIMIT)
   const entries = webhooks.map((webhook) => explainWebhook({ event, eventType, webhook, now }))
@@ -125,10 +124,7 @@ function decideWithoutRow({ event, eventType, webhook, now }: Explained): Rowles
   return webhook.deletedAt === null ? 'changed_since' : 'deleted'
 }
 
-/**
- * Whether a link existed at `asOf`. An existing one counts since its last write: created, restored, or moved to this
- * type.
- */
+/** Whether a link existed at `asOf`. An existing one counts since its last write. */
 function wasSubscribed(link: ExplainedWebhook['link'], asOf: Date): boolean {
   if (!link || link.createdAt > asOf) return false
   return link.deletedAt === null ? link.updatedAt <= asOf : link.deletedAt > asOf

@@ -37,16 +37,12 @@ const select = statement<
 
 /** An event type, and the webhooks that may receive an event of it. */
 export interface Candidates {
-  /** The name of the event type. */
   type: string
   eventType: ExplainedType
   webhooks: ExplainedWebhook[]
 }
 
-/**
- * The event type with this id, and up to `limit` existing webhooks: those of `account`, oldest first, then the global
- * ones. With `webhook`, only that one, even if deleted. Undefined for an unknown event type.
- */
+/** The event type, and up to `limit` webhooks, those of `account` first; or `webhook` alone. Undefined for no type. */
 export async function findCandidates(
   db: Database,
   input: { eventType: string; webhook: string | null; account: string | null; limit: number },

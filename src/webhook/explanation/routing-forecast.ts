@@ -9,7 +9,6 @@ import { type Candidates, findCandidates } from './routing-forecast.store.ts'
 /** Maximum number of webhooks in one forecast. Others are forecast by id. */
 export const FORECAST_WEBHOOKS_LIMIT = 200
 
-/** One webhook of a forecast. */
 export interface ForecastRouting {
   webhook: ExplainedWebhook
   verdict: RoutingVerdict
@@ -25,10 +24,7 @@ export interface RoutingForecast {
   isTruncated: boolean
 }
 
-/**
- * Decides for the webhooks of an account and the global ones whether they would receive an event of this type now
- * (docs/contract/events.md#routing-forecast). `account` null: the event has no owner. Throws 404 for the event type.
- */
+/** Forecasts which webhooks would receive an event (docs/contract/events.md#routing-forecast). Throws 404. */
 export async function forecastRouting(
   readEach: ReadEach,
   eventType: string,

@@ -2,7 +2,6 @@
 export const EXPORT_FORMATS = ['csv', 'json', 'ndjson'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-/** The media type of each format. */
 export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
   json: 'application/json; charset=utf-8',
@@ -12,10 +11,7 @@ export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
 /** A row whose members are plain values, and lists of texts. */
 export type ExportedRow = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
 
-/**
- * Characters that start a formula in a spreadsheet (OWASP, CSV injection): the signs, their full-width forms, and
- * skipped white space.
- */
+/** Starts of formulas in a spreadsheet (OWASP, CSV injection): signs, full-width forms, skipped white space. */
 const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/
 
 /**

@@ -13,7 +13,6 @@ import { WebhookRow } from '../registry/webhook.schema.ts'
 import { type ExportInput, streamDispatches, streamWebhooks } from './export.ts'
 import { EXPORT_FORMATS, EXPORT_MEDIA, type ExportFormat } from './export-format.ts'
 
-/** The query of an export: its format, and the filters and sort of a list; it has no pages. */
 function buildExportQuery(fields: ListFields) {
   const { filters, sort } = (buildListQuery(fields) as TObject).properties
   return Type.Object({
@@ -23,22 +22,14 @@ function buildExportQuery(fields: ListFields) {
   })
 }
 
-/** The query by its schema. */
-interface ExportQuery {
-  format?: ExportFormat
-  filters?: unknown
-  sort?: unknown
-}
-
 interface ExportRequest {
-  query: ExportQuery
+  query: { format?: ExportFormat; filters?: unknown; sort?: unknown }
   scope: PermissionScope
   now: Date
   merged?: MergedReads | undefined
   waiting: RequestWait
 }
 
-/** The file of an export: `stream` reads the rows of the parsed query. */
 async function buildFile(
   { query, scope, now, merged, waiting: { readOn } }: ExportRequest,
   { name, fields, stream }: { name: string; fields: ListFields; stream: (input: ExportInput) => Promise<Readable> },
@@ -54,7 +45,6 @@ async function buildFile(
   }
 }
 
-/** Of each export. */
 const FORMS =
   'Streamed; filters and sort as in the list. `json` is one array, `ndjson` one row a line, `csv` RFC 4180 with a ' +
   'header line. A CSV cell that a spreadsheet would run as a formula begins with an apostrophe.'

@@ -35,11 +35,7 @@ export interface ExportInput {
   readOn: RequestWait['readOn']
 }
 
-/**
- * Streams the existing webhooks within `scope` that match the filters of `listing`, without their secrets. Batches are
- * found by position, like pages of a list, and read with back-pressure; destroying the stream stops the reads. No
- * transaction stays open. The first batch is read before there is a stream, so that what refuses it has a status.
- */
+/** Streams the webhooks of `scope` that match, in batches without secrets. What refuses the first has a status. */
 export function streamWebhooks(db: Database, input: ExportInput): Promise<Readable> {
   const batches = readBatches(db, input, {
     rows: (source) => buildList(source.scope, (own) => keepOwnWebhooks(selectWebhooks(source.db), own)),

@@ -1,11 +1,11 @@
 import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList } from '../../http/route/row-route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { isOfWebhookOf } from '../reach/account-reach.store.ts'
-import { checkWithin, loadWithin } from '../reach/account-reach.ts'
+import { loadWithin, rowWithin } from '../reach/account-reach.ts'
 import { BY_DISPATCH, BY_FILTERS, BY_WEBHOOK } from '../reach/row-owner.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
@@ -20,7 +20,6 @@ import {
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 import { toDispatchRow } from './dispatch-row.ts'
 
-/** Dependencies of the routes of the ledger. */
 export interface DispatchRouteDeps extends DispatchDeps {
   accountLimits: Pick<AccountLimiter, 'take'>
 }
@@ -102,26 +101,19 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       message: 'Dispatches.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
       ...OF_WEBHOOK_DISPATCH,
-      method: 'GET',
       path: '/api/v3/webhook/dispatch/{id}',
-      action: 'find-one',
       summary: 'Read one ledger row with its attempts',
       params: IdParams,
       data: DispatchWithAttempts,
     },
     {
-      row: {
-        find: (_deps: DispatchRouteDeps, request) => loadWithin('dispatch', request, loadDispatch),
-        neededBy: 'handle',
-      },
-      handle: async (_deps, { target: { dispatch, attempts } }) => ({
-        data: { ...toDispatchRow(dispatch), attempts_log: attempts.map(toAttemptRow) },
-        message: 'Dispatch.',
-        changed: [{ id: dispatch.id, account: dispatch.account }],
-      }),
+      load: (request) => loadWithin('dispatch', request, loadDispatch),
+      toRow: ({ dispatch, attempts }) => ({ ...toDispatchRow(dispatch), attempts_log: attempts.map(toAttemptRow) }),
+      message: 'Dispatch.',
+      changedOf: ({ dispatch: { id, account } }) => [{ id, account }],
     },
   ),
   defineRoute(
@@ -138,8 +130,8 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       body: ReplayBody,
     },
     {
-      row: { find: (_deps: DispatchRouteDeps, request) => checkWithin('dispatch', request), neededBy: 'scope' },
-      handle: async (deps, { db, params, scope, body, now }) => {
+      row: rowWithin('dispatch'),
+      handle: async (deps: DispatchRouteDeps, { db, params, scope, body, now }) => {
         const confirmDuplicate = body?.confirm_duplicate ?? false
         const dispatch = await replayDispatch(deps, db, params.id, { confirmDuplicate, now })
         if (scope !== 'all') await deps.accountLimits.take(db, 'replays_per_minute', [dispatch.account])

@@ -60,5 +60,4 @@ export const ReplayBody = nullable(
   }),
 )
 
-/** Answer of the test action. */
 export const TestAnswer = namedObject('EnqueuedTest', { dispatch_id: UuidSchema, event_id: UuidSchema })

@@ -263,9 +263,9 @@ describe('retention', () => {
     expect(await deleteOldEvents(t.db, end)).toBe(0)
     await deleteOldDispatches(t.db, t.later(-30 * DAY_MS), 100)
     expect(await deleteOldEvents(t.db, end)).toBe(1)
-    expect(await findEvent(t.db, endedEvent)).toBeUndefined()
-    expect(await findEvent(t.db, keptEvent)).toBeDefined()
-    expect(await findEvent(t.db, unrouted!.id)).toMatchObject({ routedAt: null })
+    expect(await findEvent(t.db, { id: endedEvent })).toBeUndefined()
+    expect(await findEvent(t.db, { id: keptEvent })).toBeDefined()
+    expect(await findEvent(t.db, { id: unrouted!.id })).toMatchObject({ routedAt: null })
   })
 })
 

@@ -31,7 +31,6 @@ export const ledger = defineRecord(
   eventId: EventId
   account: AccountId | null
   status: DispatchStatus
-  /** Trigger of the due attempt. */
   trigger: AttemptTrigger | null
 }>()
 
@@ -57,7 +56,6 @@ export function toDispatchRecord(row: StoredDispatch): DispatchRecord {
   return { ...row, deliveredAt, trigger: row.trigger ?? 'schedule' }
 }
 
-/** One event for one webhook, for the ledger. */
 export interface NewDispatch {
   id: DispatchId
   webhook: WebhookId
@@ -70,18 +68,7 @@ export interface NewDispatch {
   isPulled?: boolean
 }
 
-const insert = closingStatement<{
-  id: DispatchId
-  webhook: WebhookId
-  eventId: EventId
-  event: string
-  account: AccountId | null
-  isTest: boolean
-  trigger: AttemptTrigger
-  keptUntil: Date | null
-  now: Date
-  shard: number
-}>(`
+const insert = closingStatement<NewDispatch & { keptUntil: Date | null; now: Date; shard: number }>(`
   opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
       status, attempts, next_attempt_at, kept_until, created_at, updated_at)
@@ -96,20 +83,8 @@ export async function insertDispatch(
   dispatch: NewDispatch,
   { workerId, now }: { workerId: string; now: Date },
 ): Promise<void> {
-  const { id, webhook, eventId, event, account, isTest, trigger, isPulled = false } = dispatch
-  const keptUntil = isPulled ? findKeptUntil(now) : null
-  await insert(db, {
-    id,
-    webhook,
-    eventId,
-    event,
-    account,
-    isTest,
-    trigger,
-    keptUntil,
-    now,
-    shard: findShard(workerId),
-  })
+  const keptUntil = dispatch.isPulled ? findKeptUntil(now) : null
+  await insert(db, { ...dispatch, keptUntil, now, shard: findShard(workerId) })
 }
 
 /** Final statuses other than success: a small part of the ledger, with an index for each. */
@@ -119,10 +94,8 @@ const OPEN_STATUSES = ['pending', 'retrying'] as const satisfies readonly Dispat
 
 const NAMING: readonly ListOperator[] = ['eq', 'in', 'ne', 'nin']
 
-/** Whether a filter lists the included or the excluded statuses. Pure. */
 const isOfStatuses = ({ field, operator }: ListFilter) => field === 'status' && NAMING.includes(operator)
 
-/** Whether rows of a status may match the filters. Pure. */
 function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boolean {
   if (filters.some(({ field }) => field === 'waiting_reason') && !OPEN_STATUSES.some((open) => open === status))
     return false
@@ -131,9 +104,7 @@ function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boole
     .every(({ operator, values }) => values.includes(status) === (operator === 'eq' || operator === 'in'))
 }
 
-/**
- * A part whose query names its status: with the filters on it PostgreSQL expects fewer rows and may read and sort all.
- */
+/** A part whose query names its status: a filter on it would make PostgreSQL expect fewer rows and sort all. */
 function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
   const rest = (listing: Listing) => ({
     ...listing,
@@ -146,10 +117,7 @@ function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
   }
 }
 
-/**
- * Maximum number of events of a resource whose ledger rows are read, the newest
- * (docs/contract/delivery.md#ledger-endpoints).
- */
+/** Maximum number of the newest events of a resource that are read (docs/contract/delivery.md#ledger-endpoints). */
 const RESOURCE_EVENTS = 1_000
 
 /**
@@ -164,10 +132,7 @@ export function isOfResource(filter: ListFilter, own: OwnAccount | undefined): R
     select o.document_id from event_occurrence o where ${isOf} order by o.created_at desc limit ${sql.lit(RESOURCE_EVENTS)}))`
 }
 
-/**
- * The condition of a filter by `is_replay`. The trigger is a literal in the statement, so that partial indexes of both
- * tables apply. A row without a trigger is of the schedule.
- */
+/** The condition of `is_replay`, with a literal for the partial indexes. A row without a trigger is of the schedule. */
 export function isReplay({ values }: ListFilter): RawBuilder<SqlBool> {
   const isTrue = sql<SqlBool>`attempt_trigger = 'replay'`
   if (!values.includes(false)) return isTrue

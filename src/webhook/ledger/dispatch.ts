@@ -1,7 +1,7 @@
 import type { DispatchId, EventId, IdMaker } from '../../base/id.ts'
 import type { LoggedAttempt } from '../../delivery/post/attempt.schema.ts'
 import { type EventDeps, recordRoutedEvent } from '../../event/occurrence/event.ts'
-import { notFound, Problem } from '../../http/problem/problem.ts'
+import { orNotFound, Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { WebhookRecord } from '../registry/webhook.store.ts'
 import { type DispatchRecord, findDispatchWithAttempts, insertDispatch } from './dispatch.store.ts'
@@ -9,7 +9,6 @@ import { deleteDispatchesOf, deleteLedgerRows, lockWebhookWithLedger } from './r
 import { lockReplayable, scheduleReplays } from './replay.store.ts'
 import { buildReplayProblem, decideReplay } from './replay.ts'
 
-/** Dependencies of the operations on the ledger. */
 export interface DispatchDeps extends EventDeps {
   ids: IdMaker
   workerId: string
@@ -20,16 +19,10 @@ export async function loadDispatch(
   db: Database,
   id: string,
 ): Promise<{ dispatch: DispatchRecord; attempts: LoggedAttempt[] }> {
-  const found = await findDispatchWithAttempts(db, id)
-  if (!found) throw notFound('dispatch')
-  return found
+  return orNotFound(await findDispatchWithAttempts(db, id), 'dispatch')
 }
 
-/**
- * Enqueues a synthetic `webhook.test` delivery for one webhook (docs/contract/webhooks.md#webhook-endpoints). It is an
- * ordinary ledger row: signed, logged and retried like any other, without a subscription, and also while the webhook is
- * inactive.
- */
+/** Enqueues a `webhook.test` delivery, an ordinary ledger row (docs/contract/webhooks.md#webhook-endpoints). */
 export async function enqueueTest(
   deps: DispatchDeps,
   db: Database,
@@ -70,11 +63,7 @@ export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>):
     )
 }
 
-/**
- * Makes one extra POST of a dispatch due (docs/contract/delivery.md#replay). `attempts` continues; no automatic retry
- * follows. Throws 404, 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` for an attempt in flight, a
- * waiting replay, or a deleted event.
- */
+/** Makes one extra POST of a dispatch due (docs/contract/delivery.md#replay). Throws 404, and 409 by its reason. */
 export async function replayDispatch(
   deps: DispatchDeps,
   db: Database,
@@ -82,8 +71,7 @@ export async function replayDispatch(
   input: { confirmDuplicate: boolean; now: Date },
 ): Promise<DispatchRecord> {
   const { confirmDuplicate, now } = input
-  const found = await lockReplayable(db, id)
-  if (!found) throw notFound('dispatch')
+  const found = orNotFound(await lockReplayable(db, id), 'dispatch')
   const { dispatch, facts } = found
   const verdict = decideReplay({ ...facts, isConfirmed: confirmDuplicate })
   if (verdict !== 'replay') throw buildReplayProblem(verdict, dispatch.status)
@@ -95,10 +83,7 @@ export async function replayDispatch(
 /** Maximum number of rows deleted in one statement, for the statement timeout on a slow disk. */
 const DELETED_AT_ONCE = 10_000
 
-/**
- * Locks a webhook for a purge and deletes its ledger: with the last statement of the caller's transaction, a longer one
- * before that in batches. Undefined for an unknown webhook.
- */
+/** Locks a webhook for a purge and deletes its ledger, a longer one in batches. Undefined for an unknown webhook. */
 export async function deleteLedger(db: Database, id: string): Promise<WebhookRecord | undefined> {
   const found = await lockWebhookWithLedger(db, id, DELETED_AT_ONCE)
   if (!found) return undefined

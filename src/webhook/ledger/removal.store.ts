@@ -9,21 +9,16 @@ import {
   type WalkRow,
   walkPage,
 } from '../../postgres/own-retention.ts'
+import { deletionBy } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
 import { type WebhookRecord, webhook } from '../registry/webhook.store.ts'
 
-/**
- * Maximum number of waiting rows cancelled by the deletion of a webhook. No row of a deleted webhook is ever claimed,
- * so the sweeps cancel the rest of a longer backlog (`cancelOrphanedDispatches`), and a deletion is quick.
- */
+/** Maximum number of rows cancelled by a deletion, so that it is quick; the sweeps cancel the rest. */
 const CANCELLED_AT_ONCE = 10_000
 
-/**
- * The parts of a statement that end the open rows that `ids` selects as cancelled, at `$now`, and count them on shard
- * `$shard`.
- */
+/** The parts of a statement that end the open rows of `ids` as cancelled, and count them on shard `$shard`. */
 const cancel = (ids: string) => `
     cancelled as (
       delete from webhook_dispatch_open where document_id = any(array(${ids})) returning *
@@ -37,7 +32,6 @@ const cancel = (ids: string) => `
       from cancelled
     ), counted as (${countChanges([cameInto('cancelled', `'cancelled'`), leftFrom('cancelled')], '$shard')})`
 
-/** The parameters of `cancel`. */
 interface CancelParams {
   now: Date
   shard: number
@@ -49,10 +43,7 @@ const cancelWaiting = closingStatement<CancelParams & { webhook: WebhookId }>(
   where webhook = $webhook and next_attempt_at is not null limit ${CANCELLED_AT_ONCE} for update`),
 )
 
-/**
- * Cancels the waiting rows of a deleted webhook (docs/contract/delivery.md#holding), with the last statement of the
- * transaction. Attempts in flight end by their own result.
- */
+/** Cancels the waiting rows of a deleted webhook (docs/contract/delivery.md#holding), with the last statement. */
 export async function cancelWaitingDispatches(
   db: Database,
   input: { webhook: WebhookId; workerId: string; now: Date },
@@ -71,10 +62,7 @@ const cancelOrphaned = statement<{ cancelled: number }, CancelParams & { limit: 
   limit $limit`)} select count(*)::int as cancelled from cancelled`,
 )
 
-/**
- * Cancels up to `limit` waiting rows of deleted webhooks: routed or released during the deletion, or left of a long
- * backlog. Returns their number.
- */
+/** Cancels up to `limit` waiting rows of deleted webhooks that the deletion left. Returns their number. */
 export async function cancelOrphanedDispatches(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
@@ -93,10 +81,7 @@ const cancelKept = statement<{ cancelled: number }, CancelParams & { limit: numb
   select count(*)::int as cancelled from cancelled`,
 )
 
-/**
- * Cancels up to `limit` rows that nobody has pulled in time (docs/contract/pull.md#retention), those of deleted webhooks
- * too. A row under a lease ends by that first. Returns their number.
- */
+/** Cancels up to `limit` rows not pulled in time nor leased (docs/contract/pull.md#retention). Returns their number. */
 export async function cancelUnpulled(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
@@ -106,7 +91,8 @@ export async function cancelUnpulled(
   return row?.cancelled ?? 0
 }
 
-const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: Date }>(`
+/** Deletes up to `limit` waiting rows of webhooks purged before `before`, during a routing. Returns their number. */
+export const deleteOrphanedDispatches = deletionBy(`
   with orphan as materialized (
     select q.webhook, q.visit_at from webhook_queue q
     where not exists (select from webhook w where w.document_id = q.webhook) limit $limit
@@ -127,15 +113,6 @@ const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: D
       and not exists (select from webhook_dispatch_open d where d.webhook = o.webhook)
   )
   select count(*)::int as deleted from gone`)
-
-/**
- * Deletes up to `limit` waiting rows of webhooks that were purged during the routing of an event. The queue row is kept
- * until `before`, when no statement that saw the webhook is running. Returns their number.
- */
-export async function deleteOrphanedDispatches(db: Database, before: Date, limit: number): Promise<number> {
-  const [row] = await deleteOrphaned(db, { limit, before })
-  return row?.deleted ?? 0
-}
 
 /** Whether a row of the table contains the entry of its last attempt. */
 const HOLDS_ATTEMPT = { webhook_dispatch_open: 'false', webhook_dispatch_ended: 'worker is not null' }
@@ -180,10 +157,7 @@ const lockLedger = statement<WebhookRecord & { locked: number }, { id: string; l
   )
   select ${webhook.members('w')}, (select count(*) from open) + (select count(*) from ended) as locked from w`)
 
-/**
- * Locks a webhook, deleted or not, and up to `limit` open and ended rows of its ledger: an attempt or a replay of a
- * locked row can no longer move it. Returns the number of locked rows. Undefined for an unknown webhook.
- */
+/** Locks a webhook and up to `limit` rows of its ledger, which then stay. Returns their number; undefined for none. */
 export async function lockWebhookWithLedger(
   db: Database,
   id: string,
@@ -216,10 +190,7 @@ const deleteOld = statement<{ deleted: number; attempts: number }, { before: Dat
   ),
 )
 
-/**
- * Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention).
- * Returns the number of both.
- */
+/** Deletes up to `limit` ended rows with their attempts. Returns the number (docs/contract/delivery.md#retention). */
 export async function deleteOldDispatches(
   db: Database,
   before: Date,
@@ -258,10 +229,7 @@ const deleteOwn = statement<
   ),
 )
 
-/**
- * Deletes up to `limit` ended rows of the accounts with a retention of their own, each before its edge, with their
- * attempts. Returns the number of both.
- */
+/** Deletes such rows of the accounts with a retention of their own, each before its edge. Returns the number. */
 export async function deleteOwnDispatches(
   db: Database,
   own: OwnEdges['own'],

@@ -2,21 +2,13 @@ import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
-import type { DispatchStatus } from '../delivery/outcome.ts'
 import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
 import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
+import type { ReplayQuestion } from './replay.ts'
 
 /** Facts of a ledger row for the rule of a replay. */
-export interface ReplayFacts {
-  status: DispatchStatus
-  isWebhookActive: boolean
-  isInFlight: boolean
-  hasEvent: boolean
-  /** A replay of the row waits for its POST. */
-  isReplayWaiting: boolean
-}
+export type ReplayFacts = Omit<ReplayQuestion, 'isConfirmed'>
 
-/** Facts of one of several rows, with its webhook. */
 export interface ListedReplayFacts extends ReplayFacts {
   webhook: WebhookId
 }
@@ -40,9 +32,7 @@ const lock = statement<StoredDispatch & ReplayFacts, { id: string }>(`
   ${lockedRows('d.document_id = $id', '')}
   select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
 
-/**
- * Number of tries to find a row: it may move from one table of the ledger to the other during the wait for its lock.
- */
+/** Number of tries to find a row: it may move to the other table of the ledger during the wait. */
 const LOOKS = 3
 
 /** A ledger row, locked until the transaction ends, with the facts for its replay. */
@@ -78,10 +68,7 @@ const lockFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
   `${lockedRows('d.document_id = any($ids)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS} where not is_resting(w.account)`,
 )
 
-/**
- * The facts of these rows. With `lock` they are locked until the transaction ends; rows locked by another transaction are
- * skipped, and rows of accounts that are in another database.
- */
+/** The facts of these rows. With `lock` they are locked; those locked by others or of moved accounts are skipped. */
 export async function listReplayFacts(
   db: Database,
   ids: readonly DispatchId[],
@@ -140,11 +127,7 @@ const schedule = closingStatement<{
   queued as (${queueWebhooks('due', { at: '$now', wakes: true })}),
   counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$shard')})`)
 
-/**
- * Makes rows due now, and moves the entry of the last attempt of each ended one to the attempt log: ended ones for one
- * replay POST each, waiting ones for the next attempt of their schedule, for a job or none, with the last statement of
- * the transaction.
- */
+/** Makes rows due now: ended ones for one replay, waiting ones for their next attempt. With the last statement. */
 export async function scheduleReplays(
   db: Database,
   ids: readonly DispatchId[],

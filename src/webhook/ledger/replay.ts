@@ -16,13 +16,9 @@ export interface ReplayQuestion {
   isConfirmed: boolean
 }
 
-/** Reason of a refused replay. */
 export type ReplayRefusal = 'webhook_inactive' | 'not_confirmed' | 'under_way' | 'event_gone' | 'replay_waiting'
 
-/**
- * States whose event may have arrived or may still arrive: a replay of these must be confirmed
- * (docs/contract/delivery.md#replay).
- */
+/** States whose event may arrive or have arrived: their replay must be confirmed (docs/contract/delivery.md#replay). */
 const NEEDS_CONFIRMATION: readonly DispatchStatus[] = ['success', 'pending', 'retrying']
 
 /** Decides on a replay (docs/contract/delivery.md#replay), of a single row and of each row of a bulk replay. Pure. */

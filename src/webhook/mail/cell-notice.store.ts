@@ -2,30 +2,18 @@ import type { AccountId, WebhookId } from '../../base/id.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
-import { aheadStatement, changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { aheadStatement, changeStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { DueNotice } from './notice.store.ts'
 import type { MailKind } from './notice.ts'
 
-const leaseTurn = statement<{ account: AccountId }, { now: Date; leaseEnd: Date }>(`
+/** Leases the due turn of an account in a cell until `leaseEnd`; undefined for none. No lock waits for its mails. */
+export const leaseDueTurn = valueStatement<AccountId | undefined, { now: Date; leaseEnd: Date }>(`
   with due as (
     select account from webhook_mail_turn where due_at <= $now and not is_resting(account)
     order by due_at limit 1 for update skip locked
   )
   update webhook_mail_turn set due_at = $leaseEnd where account = any(array(select account from due)) returning account`)
 
-/**
- * Leases the turn of an account in a cell until `leaseEnd`: its mails are written in home, and no lock of the cell waits for
- * that. Undefined when none is due.
- */
-export async function leaseDueTurn(
-  cell: Database,
-  given: { now: Date; leaseEnd: Date },
-): Promise<AccountId | undefined> {
-  const [row] = await leaseTurn(cell, given)
-  return row?.account
-}
-
-/** A notice in a cell, by its key. */
 type NoticeKey = Pick<DueNotice, 'webhook' | 'kind' | 'noticedAt'>
 
 interface KeyParams {

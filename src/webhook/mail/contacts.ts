@@ -3,10 +3,7 @@ import { invalidField } from '../../http/problem/problem.ts'
 import { listMembersAmong } from '../../identity/account/account.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
-/**
- * Checks that contacts are members of the account (docs/contract/webhooks.md#contacts), so that no stranger gets mails.
- * Throws a 422 at the first other one.
- */
+/** Checks that contacts are members (docs/contract/webhooks.md#contacts). Throws a 422 at the first other one. */
 export async function checkContacts(db: Database, contacts: readonly string[], account: string | null): Promise<void> {
   if (contacts.length === 0) return
   if (account === null) throw invalidField('contacts', 'global', 'a global webhook has none; send an empty list')
@@ -17,10 +14,7 @@ export async function checkContacts(db: Database, contacts: readonly string[], a
   throw invalidField(`contacts.${index}`, 'no_member', text)
 }
 
-/**
- * The contacts of a changed webhook: those given, checked; else those before, unless it moves. `account` is null for a
- * global webhook. Throws the 422 of `checkContacts`.
- */
+/** The contacts of a changed webhook: those given, checked (`checkContacts`); else those before, unless it moves. */
 export async function findContacts(
   db: Database,
   before: { account: AccountId | null; contacts: string[] },

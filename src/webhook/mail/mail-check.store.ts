@@ -1,7 +1,6 @@
 import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
 import type { MailId } from '../../identity/mail/mail.ts'
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement, valueStatement } from '../../postgres/statement/statement.ts'
 import { IS_OF } from './notice.store.ts'
 import { GLOBAL_WEBHOOKS } from './notice.ts'
 
@@ -31,7 +30,8 @@ interface Readers {
   operatorPatterns: readonly string[]
 }
 
-const select = statement<JudgedMail, Readers & { mail: MailId; to: string }>(`
+/** What home says of a mail; undefined when it is about an account of which its user is no member any more. */
+export const findJudgedMail = rowStatement<JudgedMail, Readers & { mail: MailId; to: string }>(`
   select r."user", r.account, x.webhooks, x."isAdministrator",
     coalesce(u.email = $to and u.is_actived and u.deleted_at is null and u.email_verified_at is not null
       and a.deleted_at is null and not coalesce(s.is_stopped, false), false) as "isReader",
@@ -50,24 +50,8 @@ const select = statement<JudgedMail, Readers & { mail: MailId; to: string }>(`
   ) x
   where r.mail = $mail and (m.document_id is not null or r.account = '${GLOBAL_WEBHOOKS}')`)
 
-/** What home says of a mail; undefined when it is about an account of which its user is no member any more. */
-export async function findJudgedMail(
-  home: Database,
-  asked: Readers & { mail: MailId; to: string },
-): Promise<JudgedMail | undefined> {
-  const [row] = await select(home, asked)
-  return row
-}
-
-const selectInCell = statement<{ is: boolean }, Pick<JudgedMail, 'user' | 'account' | 'webhooks' | 'isAdministrator'>>(
-  `select ${isLookedAfter('$webhooks::uuid[]', '$account::uuid', '$user::uuid', '$isAdministrator::boolean')} as is`,
-)
-
 /** Whether a cell has one of the webhooks of a mail, and its user looks after it. */
-export async function isLookedAfterIn(
-  cell: Database,
-  { user, account, webhooks, isAdministrator }: JudgedMail,
-): Promise<boolean> {
-  const [row] = await selectInCell(cell, { user, account, webhooks, isAdministrator })
-  return row?.is ?? false
-}
+export const isLookedAfterIn = valueStatement<
+  boolean,
+  Pick<JudgedMail, 'user' | 'account' | 'webhooks' | 'isAdministrator'>
+>(`select ${isLookedAfter('$webhooks::uuid[]', '$account::uuid', '$user::uuid', '$isAdministrator::boolean')} as is`)

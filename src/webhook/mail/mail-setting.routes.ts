@@ -1,4 +1,4 @@
-import { notFound, Problem } from '../../http/problem/problem.ts'
+import { orNotFound, Problem } from '../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { toWebhookMailRow, UpdateWebhookMailBody, WebhookMailRow } from './mail-setting.schema.ts'
@@ -30,8 +30,7 @@ export const mailSettingRoutes: Routes<object> = [
     },
     async (_deps: object, { db, caller }) => {
       const user = findUser(caller)
-      const setting = await findMailSetting(db, user)
-      if (!setting) throw notFound('user')
+      const setting = orNotFound(await findMailSetting(db, user), 'user')
       return {
         data: toWebhookMailRow(setting),
         message: 'Mails about webhooks.',
@@ -52,8 +51,10 @@ export const mailSettingRoutes: Routes<object> = [
       const user = findUser(caller)
       const { is_stopped: isStopped, language } = body
       const stoppedWebhooks = body.stopped_webhooks && [...new Set(body.stopped_webhooks)]
-      const result = await changeMailSetting(db, user, { isStopped, stoppedWebhooks, language }, now)
-      if (!result) throw notFound('user')
+      const result = orNotFound(
+        await changeMailSetting(db, user, { isStopped, stoppedWebhooks, language }, now),
+        'user',
+      )
       const { setting, isChanged } = result
       return {
         data: toWebhookMailRow(setting),

@@ -2,10 +2,8 @@ import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** Languages of these mails. */
 export const MAIL_LANGUAGES = ['en', 'de'] as const
 
-/** Setting of a user for mails about webhooks. */
 export interface MailSetting {
   /** Whether the user gets no mails. */
   isStopped: boolean
@@ -51,9 +49,7 @@ const change = statement<StoredMailSetting, Change>(`
   returning s.is_stopped as "isStopped", s.stopped_webhooks as "stoppedWebhooks", s.language,
     s.created_at as "createdAt", s.updated_at as "updatedAt"`)
 
-/**
- * Changes the setting of a user. `isChanged` is false for an equal setting. Undefined for an unknown or deleted user.
- */
+/** Changes the setting of a user; `isChanged` false for an equal one. Undefined for an unknown or deleted user. */
 export async function changeMailSetting(
   db: Database,
   user: UserId,

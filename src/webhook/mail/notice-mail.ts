@@ -6,10 +6,8 @@ import { quoteName } from '../../identity/mail/quoted-name.ts'
 import type { DueNotice } from './notice.store.ts'
 import { GLOBAL_WEBHOOKS, type MailKind } from './notice.ts'
 
-/** Maximum number of webhooks that a mail names; it counts the others. */
 const NAMED_LIMIT = 20
 
-/** The webhooks that a mail is about, and the links in it. */
 export interface NoticeMail {
   texts: Texts
   kind: MailKind

@@ -24,13 +24,11 @@ export const READERS_LIMIT = 100
 /** The patterns of a role beyond accounts that let an operator change all global webhooks, and so get their mails. */
 export const GLOBAL_WEBHOOK_PATTERNS: readonly string[] = ['*:*', 'webhook:*', 'webhook:update']
 
-/** Time after which an unsent mail is dropped. */
 const LIFETIME_MS = 24 * 3_600_000
 
 /** The kind of these mails in the outbox. */
 export const WEBHOOK_MAIL = 'webhook'
 
-/** Dependencies of writing the mails of a turn. */
 export interface NoticeMailDeps {
   ids: IdMaker
   keyring: Pick<Keyring, 'seal' | 'deriveKeys'>
@@ -46,10 +44,7 @@ interface ToldAccount {
   accountName: string
 }
 
-/**
- * Writes the mails about these notices to the outbox, in a transaction of home: to the readers of the account or, for
- * global webhooks, to operators, as many as their addresses have room for. Returns their number.
- */
+/** Writes the mails about notices to the outbox of home, as many as addresses have room for. Returns their number. */
 export async function writeNoticeMails(
   deps: NoticeMailDeps,
   tx: Database,
@@ -73,7 +68,6 @@ export async function writeNoticeMails(
   return drafts.length
 }
 
-/** The users who may be told, at most `READERS_LIMIT`. */
 function findReaders(tx: Database, account: AccountId, told: readonly DueNotice[]): Promise<MailReader[]> {
   const limit = READERS_LIMIT
   if (account === GLOBAL_WEBHOOKS) return listOperatorReaders(tx, { patterns: GLOBAL_WEBHOOK_PATTERNS, limit })
@@ -132,7 +126,6 @@ function draftMails(
   })
 }
 
-/** The address that stops the mails of a user. */
 function buildUnsubscribeUrl(
   { baseUrl, keyring }: Pick<NoticeMailDeps, 'baseUrl'> & { keyring: Pick<Keyring, 'deriveKeys'> },
   user: UserId,

@@ -14,7 +14,6 @@ import {
 } from './notice.store.ts'
 import { type NoticeMailDeps, writeNoticeMails } from './notice-mails.ts'
 
-/** Interval between polls for notices. */
 const POLL_MS = 5_000
 
 /** Delay between the first notice of an account and its mails. Notices within it share a mail. */
@@ -49,10 +48,7 @@ export interface NoticeWorkerDeps extends NoticeMailDeps {
   canSendMail: boolean
 }
 
-/**
- * Writes the mails about webhooks (docs/contract/delivery.md#mails). One for each database with webhooks in a process with
- * the role `maintenance`.
- */
+/** Writes the mails about webhooks of one database (docs/contract/delivery.md#mails); in the role `maintenance`. */
 export interface NoticeWorker {
   /** Writes due mails to the outbox. Returns their number. */
   drain(): Promise<number>
@@ -92,7 +88,7 @@ export function buildNoticeWorker(deps: NoticeWorkerDeps): NoticeWorker {
 
 /** Writes the mails of the account whose turn it is. Returns their number; undefined when no turn is due. */
 async function takeTurnOfHome(deps: NoticeWorkerDeps, tx: Database, now: Date): Promise<number | undefined> {
-  const turn = await lockDueTurn(tx, now)
+  const turn = await lockDueTurn(tx, { now })
   if (!turn) return undefined
   const { account } = turn
   const notices = await listDueNotices(tx, { account, limit: NOTICES_LIMIT })
@@ -137,7 +133,7 @@ async function tell(
   tx: Database,
   { account, told, now }: { account: AccountId; told: readonly DueNotice[]; now: Date },
 ): Promise<number> {
-  const accountName = await findAccountName(tx, account)
+  const accountName = await findAccountName(tx, { account })
   const fresh = accountName === undefined ? [] : await noteTold(tx, told, now)
   return fresh.length > 0
     ? writeNoticeMails(deps, tx, { account, accountName: accountName ?? '', told: fresh, now })

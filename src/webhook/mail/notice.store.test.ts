@@ -77,7 +77,7 @@ async function note(webhook: WebhookId, given: { kind?: MailKind; of?: AccountId
 
 const dueAt = async (of = account) =>
   (await database.pool.query('select due_at from webhook_mail_turn where account = $1', [of])).rows[0]?.due_at
-const take = (now: Date) => inTransaction(db, (tx) => lockDueTurn(tx, now))
+const take = (now: Date) => inTransaction(db, (tx) => lockDueTurn(tx, { now }))
 const list = (of = account, limit = 100) => inTransaction(db, (tx) => listDueNotices(tx, { account: of, limit }))
 const NEXT = at(1_000)
 const end = async (due: Awaited<ReturnType<typeof list>>, now: Date, nextAt = NEXT) =>
@@ -121,7 +121,7 @@ describe('the turn of an account', () => {
     await note(await makeWebhook())
     await queueTurns(db, PACE)
     const taken = await inTransaction(db, async (tx) => {
-      expect(await lockDueTurn(tx, at(10))).toBeDefined()
+      expect(await lockDueTurn(tx, { now: at(10) })).toBeDefined()
       return take(at(10))
     })
     expect(taken).toBeUndefined()
@@ -137,7 +137,7 @@ describe('the turn of an account', () => {
       inTransaction(db, async (holder) => {
         await sql`delete from webhook_mail_notice where webhook = ${held}`.execute(holder)
         await inTransaction(db, async (tx) => {
-          expect(await lockDueTurn(tx, at(10))).toBeDefined()
+          expect(await lockDueTurn(tx, { now: at(10) })).toBeDefined()
           const due = await listDueNotices(tx, { account, limit: 1 })
           expect(due.map(({ webhook }) => webhook)).toEqual([free])
           await endMailTurn(tx, { account, notices: due, now: at(10), nextAt: NEXT })

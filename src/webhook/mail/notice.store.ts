@@ -1,9 +1,9 @@
-import type { AccountId, DispatchId, UserId, WebhookId } from '../../base/id.ts'
+import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
 import type { MailId } from '../../identity/mail/mail.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import { GLOBAL_WEBHOOKS, type MailKind, type MailNotice } from './notice.ts'
 
 const NOTICE_COLUMNS = [
@@ -33,7 +33,6 @@ export async function noteMails(db: Database, notices: readonly MailNotice[], no
   await note(db, { ...transpose(NOTICE_COLUMNS, rows), now })
 }
 
-/** The times of the turns of accounts. */
 interface Pace {
   /** Delay between the first notice and the mails, in seconds. Notices within it share a mail. */
   collectS: number
@@ -55,42 +54,21 @@ export const queueTurns = changeStatement<Pace>(`
   on conflict (account) do update
   set due_at = least(t.due_at, greatest(excluded.due_at, t.mailed_at + make_interval(secs => $paceS)))`)
 
-/** The account of a turn, or `GLOBAL_WEBHOOKS`, which has no name. */
-interface MailTurn {
-  account: AccountId
-  accountName: string
-}
-
-const takeTurn = statement<MailTurn, { now: Date }>(`
+/** Locks the account whose turn is due first until the transaction ends. Undefined when none is. */
+export const lockDueTurn = rowStatement<{ account: AccountId; accountName: string }, { now: Date }>(`
   with turn as (
     select account from webhook_mail_turn where due_at <= $now and not is_resting(account)
     order by due_at limit 1 for update skip locked
   )
   select t.account, coalesce((select a.name from account a where a.document_id = t.account), '') as "accountName" from turn t`)
 
-/** Locks the account whose turn is due first until the transaction ends. Undefined when none is. */
-export async function lockDueTurn(db: Database, now: Date): Promise<MailTurn | undefined> {
-  const [row] = await takeTurn(db, { now })
-  return row
-}
-
-const selectAccountName = statement<{ name: string }, { account: AccountId }>(
+/** The name of an account in home; undefined when it is deleted. */
+export const findAccountName = valueStatement<string | undefined, { account: AccountId }>(
   'select name from account where document_id = $account and deleted_at is null',
 )
 
-/** The name of an account in home; undefined when it is deleted. */
-export async function findAccountName(home: Database, account: AccountId): Promise<string | undefined> {
-  const [row] = await selectAccountName(home, { account })
-  return row?.name
-}
-
 /** A notice with the present state of its webhook. */
-export interface DueNotice {
-  webhook: WebhookId
-  kind: MailKind
-  dispatch: DispatchId
-  lastError: string | null
-  lastStatusCode: number | null
+export interface DueNotice extends Omit<MailNotice, 'account'> {
   name: string | null
   url: string
   contacts: UserId[]
@@ -124,7 +102,6 @@ export const listDueNotices = statement<DueNotice, { account: AccountId; limit: 
   from due d cross join lateral (select * from webhook x where x.document_id = d.webhook offset 0) w
   order by d.created_at, d.webhook`)
 
-/** A user who may get a mail about webhooks of an account. */
 export interface MailReader {
   user: UserId
   email: string
@@ -147,7 +124,6 @@ export const listOperatorReaders = statement<MailReader, { patterns: readonly st
   select r."user", r.email, true as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
   from webhook_mail_operators($patterns::text[], $limit) r`)
 
-/** Notices that were held back for a user. */
 interface HeldNotices {
   user: UserId
   notices: number
@@ -196,10 +172,7 @@ const endTurn = changeStatement<{
       and not exists (select from ended e where e.webhook = n.webhook and e.kind = n.kind)) then $nextAt::timestamptz end
   where account = $account`)
 
-/**
- * Ends a turn and its notices: only that of a failing webhook lasts, until its incident ends. With open notices that are
- * left, such as those that another transaction had locked, the account gets another turn at `nextAt`.
- */
+/** Ends a turn and its notices, except of failing webhooks. With open notices left there is another at `nextAt`. */
 export async function endMailTurn(
   db: Database,
   { notices, ...turn }: { account: AccountId; notices: readonly DueNotice[]; now: Date; nextAt: Date },
@@ -223,7 +196,6 @@ const insertRecipients = statement<never, { webhooks: readonly string[] }>(`
   select x.a, x.b, x.c, string_to_array(x.d, ',')::uuid[]
   from unnest(${listArrays(RECIPIENT_COLUMNS)}, $webhooks::text[]) as x (a, b, c, d)`)
 
-/** Recipient and webhooks of a mail. */
 export interface MailRecipient {
   mail: MailId
   user: UserId

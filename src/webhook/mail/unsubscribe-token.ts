@@ -8,10 +8,7 @@ const TOKEN_BYTES = ID_BYTES + 32
 const sign = (key: Buffer, id: Buffer) => createHmac('sha256', key).update(id).digest()
 const keysOf = (keyring: Pick<Keyring, 'deriveKeys'>) => keyring.deriveKeys('webhook mail unsubscribe')
 
-/**
- * The token of a link that stops the mails of a user: its id with a MAC, so that it cannot be forged for another user.
- * It does nothing else, so it does not expire; it is valid as long as `SECRET_KEY` lists its key.
- */
+/** The token of a link that stops the mails of a user: its id with a MAC, valid while `SECRET_KEY` lists its key. */
 export function buildUnsubscribeToken(keyring: Pick<Keyring, 'deriveKeys'>, user: UserId): string {
   const id = Buffer.from(user.replaceAll('-', ''), 'hex')
   return Buffer.concat([id, sign(keysOf(keyring)[0] as Buffer, id)]).toString('base64url')

@@ -7,7 +7,6 @@ import { changeMailSetting } from './mail-setting.store.ts'
 import { buildStoppedPage, buildUnsubscribePage, UNSUBSCRIBE } from './unsubscribe-page.ts'
 import { readUnsubscribeToken } from './unsubscribe-token.ts'
 
-/** Dependencies of the page that stops mails. */
 export interface UnsubscribeDeps extends PageDeps {
   keyring: Pick<Keyring, 'deriveKeys'>
 }

@@ -10,18 +10,15 @@ import { type LeasedRow, listLapsed } from './pull.store.ts'
 /** Interval between rounds: below the first delay of the retry schedule, so that none is made later. */
 const PERIOD_MS = 5_000
 
-/** Maximum number of leases ended in one statement. */
 const BATCH_SIZE = 500
 
 /** Ends expired leases. One for each process with the role `maintenance`. */
 export interface LeaseEnder {
-  /** Ends the leases that have expired. */
   endLapsed(): Promise<void>
   run(): Promise<void>
   stop(): void
 }
 
-/** Dependencies of the ender. */
 export interface LeaseEnderDeps {
   db: Database
   clock: Clock
@@ -33,17 +30,14 @@ export interface LeaseEnderDeps {
   onSettled: (settled: SettledAttempts) => void
 }
 
-/**
- * Builds the ender: the attempt of a lapsed lease failed at its end, and the retry schedule counts from there. Any number
- * of processes may run one: a lease ends once, by its fence.
- */
+/** Builds the ender: a lapsed lease is an attempt that failed at its end. It ends once, by its fence. */
 export function buildLeaseEnder(deps: LeaseEnderDeps): LeaseEnder {
   const { db, clock, logger, workerId } = deps
   const stopping = new AbortController()
 
   async function endLapsed(): Promise<void> {
     while (!stopping.signal.aborted && deps.isTrusted()) {
-      const lapsed = await listLapsed(db, new Date(clock.now()), BATCH_SIZE)
+      const lapsed = await listLapsed(db, { now: new Date(clock.now()), limit: BATCH_SIZE })
       if (lapsed.length === 0) return
       const settled = await deps.settle(lapsed.map((row) => endLease(row, workerId)))
       deps.onSettled(settled)

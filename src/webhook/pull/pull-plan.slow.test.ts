@@ -59,9 +59,9 @@ describe(`plans made on small tables, on a backlog of ${BACKLOG} rows that nobod
     const unknown = ledger.ids.next<'webhook'>() as WebhookId
     for (let round = 0; round < 2; round += 1) {
       await leaseDue(watched.db, { webhook: unknown, now, leasedUntil: now, max: 10 })
-      await listReady(watched.db, [unknown], now)
-      await listLapsed(watched.db, new Date(0), 10)
-      await listReceiptRows(watched.db, unknown, [id])
+      await listReady(watched.db, { webhooks: [unknown], now })
+      await listLapsed(watched.db, { now: new Date(0), limit: 10 })
+      await listReceiptRows(watched.db, { webhook: unknown, ids: [id] })
       await cancelUnpulled(watched.db, { workerId: 'worker-a', now: new Date(0), limit: 1_000 })
     }
   }
@@ -74,17 +74,17 @@ describe(`plans made on small tables, on a backlog of ${BACKLOG} rows that nobod
   })
 
   test('looks for a due row with one read of the backlog, and of what is leased none', async () => {
-    expect(await expectReads(4, (db) => listReady(db, [webhook], now))).toEqual([webhook])
+    expect(await expectReads(4, (db) => listReady(db, { webhooks: [webhook], now }))).toEqual([webhook])
   })
 
   test('finds leases that ran out with reads of those', async () => {
-    expect(await expectReads(50, (db) => listLapsed(db, later(60_000), 50))).toHaveLength(50)
-    expect(await expectReads(1, (db) => listLapsed(db, later(-1), 50))).toEqual([])
+    expect(await expectReads(50, (db) => listLapsed(db, { now: later(60_000), limit: 50 }))).toHaveLength(50)
+    expect(await expectReads(1, (db) => listLapsed(db, { now: later(-1), limit: 50 }))).toEqual([])
   })
 
   test('finds acknowledged rows by their ids', async () => {
-    const ids = (await listLapsed(database.db, later(60_000), 100)).map((row) => row.id)
-    expect(await expectReads(100 * 3, (db) => listReceiptRows(db, webhook, ids))).toHaveLength(100)
+    const ids = (await listLapsed(database.db, { now: later(60_000), limit: 100 })).map((row) => row.id)
+    expect(await expectReads(100 * 3, (db) => listReceiptRows(db, { webhook, ids }))).toHaveLength(100)
   })
 
   test('looks for rows to end without reading those that wait', async () => {

@@ -9,7 +9,6 @@ const LOOK_EVERY_MS = 1_000
 /** Pulls that may wait in one process (docs/contract/pull.md#limits). */
 const WAITING = { webhook: 10, caller: 20, account: 50, process: 500 } as const
 
-/** A waiting pull and its webhook. */
 export interface PullVisitor {
   webhook: WebhookId
   /** The subject of the caller's limits (`nameHolder`). */
@@ -18,14 +17,9 @@ export interface PullVisitor {
   account: string | null
 }
 
-/** The slot of one waiting pull. */
 export interface PullPlace {
-  /**
-   * Waits for a notification, the next look, or the end. True: a row of its webhook may be due, or the webhook may have
-   * ended. At once for a notification since the last wait.
-   */
+  /** Waits for a notification since the last wait, the next look, or the end. True: a row may be due. */
   wait(): Promise<boolean>
-  /** Ends the wait. */
   end(): void
   /** Whether the wait has ended, or the process stops. */
   isOver(): boolean
@@ -38,13 +32,10 @@ export interface PullWaits {
   enter(visitor: PullVisitor): PullPlace
   /** Reports a row of this webhook; undefined: notifications may have been missed. */
   notify(webhook?: string): void
-  /** Number of waiting pulls. */
   count(): number
-  /** Ends every wait. Later ones end at once. */
   stop(): void
 }
 
-/** Dependencies of the waits. */
 export interface PullWaitsDeps {
   clock: Clock
   logger: Logger

@@ -1,7 +1,7 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { nameHolder } from '../../http/shape/caller.ts'
-import { checkWithin } from '../reach/account-reach.ts'
+import { rowWithin } from '../reach/account-reach.ts'
 import { BY_WEBHOOK } from '../reach/row-owner.ts'
 import {
   AcknowledgeBody,
@@ -17,10 +17,7 @@ import {
 import { type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
 import { acknowledge, extend, giveBack } from './receipt.ts'
 
-/**
- * A pull is recorded in the ledger, not as an event or audit entry: a subscriber that pulls `webhook.pull` would never
- * be done.
- */
+/** A pull is no event or audit entry: a subscriber that pulls `webhook.pull` would never be done. */
 const OF_WEBHOOK = {
   resource: 'webhook',
   accountScope: 'account',
@@ -29,7 +26,10 @@ const OF_WEBHOOK = {
   permission: 'webhook:pull',
   event: 'none',
   writes: false,
+  params: IdParams,
 } as const
+
+const WEBHOOK = { ...rowWithin('webhook'), neededBy: 'validation' } as const
 
 const toWire = ({ leaseUntil, ...delivery }: LeasedDelivery) => ({ ...delivery, lease_until: leaseUntil.toISOString() })
 
@@ -45,14 +45,13 @@ export const pullRoutes: Routes<PullDeps> = [
       description:
         'For the mode `pull`. Each delivery is leased and signed as a POST would be; acknowledge it before its lease ends, or ' +
         'it comes again on the retry schedule. With `wait_seconds` the answer waits for a first delivery.',
-      params: IdParams,
       body: PullBody,
       data: PulledDeliveries,
       problems: ['conflict', 'webhook_inactive', 'overloaded'],
     },
     {
-      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
-      handle: async (deps, { db, params, body, scope, caller, waiting }) => {
+      row: WEBHOOK,
+      handle: async (deps: PullDeps, { db, params, body, scope, caller, waiting }) => {
         const { max = 10, wait_seconds: waitSeconds = 0, lease_seconds: leaseSeconds = 60 } = body ?? {}
         const deliveries = await pullDeliveries(deps, {
           ...{ db, id: params.id, scope, max, waitSeconds, leaseSeconds },
@@ -71,14 +70,13 @@ export const pullRoutes: Routes<PullDeps> = [
       action: 'ack',
       summary: 'Acknowledge pulled deliveries',
       description: 'Ends them as `success`. A repeat answers the same. A receipt whose lease has ended does nothing.',
-      params: IdParams,
       body: AcknowledgeBody,
       data: AcknowledgedReceipts,
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
-      handle: async (deps, { db, params, body, scope }) => ({
+      row: WEBHOOK,
+      handle: async (deps: PullDeps, { db, params, body, scope }) => ({
         data: { receipts: await acknowledge(deps, { db, id: params.id, scope, receipts: body.receipts }) },
         message: 'Acknowledged.',
       }),
@@ -94,14 +92,13 @@ export const pullRoutes: Routes<PullDeps> = [
       description:
         'Ends their leases and attempts: the next ones are due at once, five in all. A repeat answers the same. A receipt ' +
         'whose lease has ended does nothing.',
-      params: IdParams,
       body: GiveBackBody,
       data: ReturnedReceipts,
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
-      handle: async (deps, { db, params, body, scope }) => ({
+      row: WEBHOOK,
+      handle: async (deps: PullDeps, { db, params, body, scope }) => ({
         data: { receipts: await giveBack(deps, { db, id: params.id, scope, receipts: body.receipts }) },
         message: 'Given back.',
       }),
@@ -115,14 +112,13 @@ export const pullRoutes: Routes<PullDeps> = [
       action: 'extend',
       summary: 'Extend the leases of pulled deliveries',
       description: 'A lease ends an hour after its pull at the latest. A receipt whose lease has ended does nothing.',
-      params: IdParams,
       body: ExtendBody,
       data: ExtendedReceipts,
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
-      handle: async (deps, { db, params, body, scope }) => {
+      row: WEBHOOK,
+      handle: async (deps: PullDeps, { db, params, body, scope }) => {
         const { receipts, lease_seconds: leaseSeconds = 60 } = body
         const extended = await extend(deps, { db, id: params.id, scope, receipts, leaseSeconds })
         const toRow = ({ leaseUntil, ...row }: (typeof extended)[number]) => ({
@@ -141,13 +137,12 @@ export const pullRoutes: Routes<PullDeps> = [
       path: '/api/v3/webhook/webhook/{id}/backlog',
       action: 'find-backlog',
       summary: 'Read what waits to be pulled',
-      params: IdParams,
       data: PullBacklog,
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
-      handle: async (_deps, request) => {
+      row: WEBHOOK,
+      handle: async (_deps: PullDeps, request) => {
         const { waiting, oldestAt } = await loadBacklog(request, request.now)
         return { data: { waiting, oldest_at: oldestAt?.toISOString() ?? null }, message: 'Backlog.' }
       },

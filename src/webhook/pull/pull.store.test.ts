@@ -66,26 +66,27 @@ test.each([
   ['deleted', { deleted_at: later(0) }],
 ])('nothing of a webhook that is %s is leased, and a pull of it need not wait', async (_name, columns) => {
   await lease(5)
-  expect(await listReady(db, [webhook, other], later(0))).toEqual([other])
+  expect(await listReady(db, { webhooks: [webhook, other], now: later(0) })).toEqual([other])
   await set(columns)
   await ledger.addDispatches(webhook, { dueAt: later(0) })
   await keepRows()
   expect(await lease(5)).toEqual([])
-  expect((await listReady(db, [webhook], later(0))).length).toBe(1)
+  expect((await listReady(db, { webhooks: [webhook], now: later(0) })).length).toBe(1)
 })
 
 test('the backlog of a webhook is its due rows, and begins with the one that is due longest', async () => {
   expect(await readBacklog(db, webhook, later(0))).toEqual({ waiting: 3, oldestAt: later(-3) })
   expect(await readBacklog(db, webhook, later(-3))).toEqual({ waiting: 1, oldestAt: later(-3) })
   expect(await readBacklog(db, webhook, later(-4))).toEqual({ waiting: 0, oldestAt: null })
-  expect(await listReady(db, [webhook], later(-3))).toEqual([webhook])
-  expect(await listReady(db, [webhook], later(-4))).toEqual([])
+  expect(await listReady(db, { webhooks: [webhook], now: later(-3) })).toEqual([webhook])
+  expect(await listReady(db, { webhooks: [webhook], now: later(-4) })).toEqual([])
 })
 
 test('a lease lapses at its end, the earliest first', async () => {
   await lease(1)
   await leaseDue(db, { webhook, now: later(0), leasedUntil: later(50_000), max: 1 })
-  const lapsed = async (ms: number, limit = 999) => (await listLapsed(db, later(ms), limit)).map(({ id }) => id)
+  const lapsed = async (ms: number, limit = 999) =>
+    (await listLapsed(db, { now: later(ms), limit })).map(({ id }) => id)
   const ours = (ids: DispatchId[]) => ids.filter((id) => due.includes(id))
   expect(ours(await lapsed(49_999))).toEqual([])
   expect(ours(await lapsed(50_000))).toEqual([due[1]])
@@ -103,7 +104,7 @@ test('receipts find the rows of their webhook alone, open or ended', async () =>
     ...(await ledger.addDispatches(other)),
     ...(await ledger.addDispatches(other, { status: 'success' })),
   ]
-  const found = await listReceiptRows(db, webhook, [due[0]!, due[1]!, failed, delivered, ...foreign])
+  const found = await listReceiptRows(db, { webhook, ids: [due[0]!, due[1]!, failed, delivered, ...foreign] })
   const byId = new Map(found.map((row) => [row.id, row]))
   expect(found).toHaveLength(byId.size)
   expect([...byId.keys()].toSorted()).toEqual([due[0]!, due[1]!, failed, delivered].toSorted())

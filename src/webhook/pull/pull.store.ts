@@ -1,8 +1,8 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { isAfter, statement } from '../../postgres/statement/statement.ts'
+import { columnStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 import { type ClaimedDispatch, readClaimedDispatch, WORK_JSON } from '../delivery/claimed-work.ts'
-import type { AttemptTrigger } from '../delivery/outcome.ts'
+import type { ClaimedAttempt } from '../delivery/outcome.ts'
 
 /**
  * `held`: the longest due rows of one webhook, locked; those that another pull is leasing are skipped. A lease raises the
@@ -36,7 +36,8 @@ export async function leaseDue(
   return rows.map(({ work }) => readClaimedDispatch(work))
 }
 
-const selectReady = statement<{ id: WebhookId }, { webhooks: readonly WebhookId[]; now: Date }>(`
+/** The webhooks among these that need not wait: a row is due, or the webhook is inactive or deleted. */
+export const listReady = columnStatement<WebhookId, { webhooks: readonly WebhookId[]; now: Date }>(`
   select a.id from unnest($webhooks::uuid[]) as a (id)
   left join lateral (select w.is_actived, w.deleted_at from webhook w where w.document_id = a.id offset 0) w on true
   cross join lateral (
@@ -45,15 +46,8 @@ const selectReady = statement<{ id: WebhookId }, { webhooks: readonly WebhookId[
   ) d
   where d.is_due or w.is_actived is not true or w.deleted_at is not null`)
 
-/** The webhooks among these that need not wait: a row is due, or the webhook is inactive or deleted. */
-export async function listReady(db: Database, webhooks: readonly WebhookId[], now: Date): Promise<WebhookId[]> {
-  return (await selectReady(db, { webhooks, now })).map(({ id }) => id)
-}
-
-/** Maximum count of waiting rows. */
 const BACKLOG_LIMIT = 10_000
 
-/** Backlog of a webhook that pulls. */
 export interface Backlog {
   /** Due rows, up to `BACKLOG_LIMIT`. */
   waiting: number
@@ -76,16 +70,7 @@ export async function readBacklog(db: Database, webhook: WebhookId, now: Date): 
 }
 
 /** A row under a lease, with the facts of its attempt. */
-export interface LeasedRow {
-  id: DispatchId
-  fence: number
-  attempt: number
-  trigger: AttemptTrigger
-  isTest: boolean
-  keepsSchedule: boolean
-  webhook: WebhookId
-  event: string
-  startedAt: Date
+export interface LeasedRow extends ClaimedAttempt {
   leasedUntil: Date
 }
 
@@ -93,14 +78,10 @@ const LEASED = `d.document_id as id, d.fence, d.attempts as attempt, d.attempt_t
     d.keeps_schedule as "keepsSchedule", d.webhook, d.event, d.last_attempt_at as "startedAt",
     d.leased_until as "leasedUntil"`
 
-const selectLapsed = statement<LeasedRow, { now: Date; limit: number }>(`
+/** Up to `limit` rows whose lease has ended. They are not locked: the first record ends the lease. */
+export const listLapsed = statement<LeasedRow, { now: Date; limit: number }>(`
   select ${LEASED} from webhook_dispatch_open d
   where d.leased_until <= $now order by d.leased_until limit $limit`)
-
-/** Up to `limit` rows whose lease has ended. They are not locked: the first record ends the lease. */
-export function listLapsed(db: Database, now: Date, limit: number): Promise<LeasedRow[]> {
-  return selectLapsed(db, { now, limit })
-}
 
 /** A row of the ledger that a receipt names. The facts of an attempt hold while `leasedUntil` is not null. */
 export type ReceiptRow = Omit<LeasedRow, 'leasedUntil'> & {
@@ -110,7 +91,8 @@ export type ReceiptRow = Omit<LeasedRow, 'leasedUntil'> & {
   lastError: string | null
 }
 
-const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly DispatchId[] }>(`
+/** The rows among these that belong to this webhook, open or ended. */
+export const listReceiptRows = statement<ReceiptRow, { webhook: WebhookId; ids: readonly DispatchId[] }>(`
   select ${LEASED}, false as "isSuccess", false as "isEnded", d.last_error as "lastError" from unnest($ids::uuid[]) as a (id)
   cross join lateral (select * from webhook_dispatch_open d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook
@@ -121,12 +103,6 @@ const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly
   cross join lateral (select * from webhook_dispatch_ended d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook`)
 
-/** The rows among these that belong to this webhook, open or ended. */
-export function listReceiptRows(db: Database, webhook: WebhookId, ids: readonly DispatchId[]): Promise<ReceiptRow[]> {
-  return selectReceipts(db, { webhook, ids })
-}
-
-/** A lease that was extended. */
 export interface ExtendedLease {
   id: DispatchId
   leasedUntil: Date
@@ -145,10 +121,7 @@ const extend = statement<
     and d.fence = ($fences::int[])[array_position($ids::uuid[], d.document_id)] and ${isAfter('d.leased_until', '$now')}
   returning d.document_id as id, d.leased_until as "leasedUntil"`)
 
-/**
- * Moves the end of leases that have not ended to `until`, never to an earlier time, and at most `totalSeconds` after the
- * pull. Returns those that it found under their fence.
- */
+/** Moves leases that have not ended to `until`, at most `totalSeconds` after the pull. Returns those found. */
 export async function extendLeases(
   db: Database,
   leases: readonly { id: DispatchId; fence: number }[],

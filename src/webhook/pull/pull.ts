@@ -16,7 +16,6 @@ import { loadWebhook } from '../registry/webhook.ts'
 import { type Backlog, leaseDue, readBacklog } from './pull.store.ts'
 import type { PullPlace, PullWaits } from './pull-waits.ts'
 
-/** Dependencies of pulls and acknowledgements. */
 export interface PullDeps extends SettleDeps {
   clock: Pick<Clock, 'now'>
   ids: IdMaker
@@ -29,7 +28,6 @@ export interface PullDeps extends SettleDeps {
   onSettled: (settled: SettledAttempts) => void
 }
 
-/** A pull. */
 export interface PullRequest {
   db: Database
   id: string
@@ -45,7 +43,6 @@ export interface PullRequest {
   watch: (onClosed: () => void) => () => void
 }
 
-/** A delivery under a lease, signed. */
 export interface LeasedDelivery {
   id: DispatchId
   receipt: string

@@ -15,7 +15,6 @@ import { checkMode, type PullDeps } from './pull.ts'
 /** Maximum time from a pull to the end of its lease, however often the lease is extended. */
 export const LEASE_TOTAL_SECONDS = 3_600
 
-/** Receipts of pulled deliveries of one webhook. */
 export interface ReceiptRequest {
   db: Database
   id: string
@@ -23,7 +22,6 @@ export interface ReceiptRequest {
   receipts: readonly string[]
 }
 
-/** A parsed receipt. */
 interface Receipt {
   receipt: string
   id: DispatchId
@@ -35,10 +33,7 @@ type Rows = ReadonlyMap<DispatchId, ReceiptRow>
 /** The class of an attempt whose subscriber gave the delivery back. */
 const RETURNED = { errorClass: 'returned' } as const
 
-/**
- * Ends pulled deliveries as a success (docs/contract/pull.md#acknowledgement): each by the receipt of the attempt whose
- * lease has not ended. Throws 404, and 409 for a webhook that does not pull.
- */
+/** Ends pulled deliveries as a success (docs/contract/pull.md#acknowledgement). Throws 404, and 409 for a push. */
 export function acknowledge(
   deps: PullDeps,
   request: ReceiptRequest,
@@ -49,10 +44,7 @@ export function acknowledge(
   })
 }
 
-/**
- * Gives pulled deliveries back (docs/contract/pull.md#giving-back): their attempts fail now, and the next ones are due at
- * once. Throws as `acknowledge`.
- */
+/** Gives deliveries back; the next attempts are due at once (docs/contract/pull.md#giving-back). Throws alike. */
 export function giveBack(
   deps: PullDeps,
   request: ReceiptRequest,
@@ -95,10 +87,7 @@ async function endLeases<Done extends string>(
   return statuses
 }
 
-/**
- * Extends leases that have not ended (docs/contract/pull.md#extension). Throws as `acknowledge`. `leaseUntil` is null for a
- * receipt without a lease.
- */
+/** Extends leases; `leaseUntil` is null without one (docs/contract/pull.md#extension). Throws as `acknowledge`. */
 export async function extend(
   { clock }: Pick<PullDeps, 'clock'>,
   { db, id, scope, receipts: texts, leaseSeconds }: ReceiptRequest & { leaseSeconds: number },
@@ -137,7 +126,7 @@ function readReceipt(receipt: string): Receipt {
 
 async function readRows(tx: Database, webhook: WebhookRecord, receipts: readonly Receipt[]): Promise<Rows> {
   const ids = receipts.map(({ id }) => id)
-  return new Map((await listReceiptRows(tx, webhook.id, ids)).map((row) => [row.id, row]))
+  return new Map((await listReceiptRows(tx, { webhook: webhook.id, ids })).map((row) => [row.id, row]))
 }
 
 type LeasedReceipt = ReceiptRow & { leasedUntil: Date }
@@ -147,7 +136,6 @@ function byId(a: { id: string }, b: { id: string }): number {
   return a.id < b.id ? -1 : 1
 }
 
-/** Whether a row is under the lease of a receipt. Pure. */
 function isLeased(row: ReceiptRow | undefined, { fence }: Receipt, now: Date): row is LeasedReceipt {
   return row?.leasedUntil != null && row.leasedUntil > now && row.fence === fence
 }

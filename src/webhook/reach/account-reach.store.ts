@@ -57,10 +57,7 @@ export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', 
   return own ? query.where('is_global', '=', sql.lit(false)).where('account', '=', own) : query
 }
 
-/**
- * Restricts a list of subscriptions to the webhooks of an account, which each subscription repeats. The condition on
- * deletion is that of their index.
- */
+/** Restricts a list of subscriptions to the webhooks of an account, with the condition of their index. */
 export function keepOwnSubscriptions<Found>(
   query: SelectQueryBuilder<DB, 'webhook_event', Found>,
   own: OwnAccount | undefined,
@@ -83,10 +80,7 @@ export const isOfWebhookOf: IsOf = (accounts) => sql<boolean>`
 export const isJobOf: IsOf = (accounts) =>
   sql<boolean>`cardinality(accounts) = 1 and accounts[1] = any(${[...accounts]}::uuid[])`
 
-/**
- * Whether the webhook of a row of this table belongs to one of the accounts `scope`. The webhook is looked up by its
- * id: a join may read all webhooks of the accounts.
- */
+/** Whether the webhook of a row belongs to one of `scope`, looked up by its id: a join may read all webhooks. */
 export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispatch_open', scope: readonly AccountId[]) {
   return sql<boolean>`(
     select not w.is_global and w.account = any(${[...scope]}::uuid[]) from webhook w

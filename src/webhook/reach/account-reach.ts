@@ -30,10 +30,16 @@ const NOUNS: Record<OwnedKind, Parameters<typeof notFound>[0]> = {
  * caller with an account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator
  * moves to another account at the same moment counts under its former one.
  */
-export async function checkWithin(kind: OwnedKind, { db, params: { id }, scope }: Asked): Promise<void> {
+async function checkWithin(kind: OwnedKind, { db, params: { id }, scope }: Asked): Promise<void> {
   const accounts = scope === 'all' ? null : scope
   if (!(await isOwnedBy(db, kind, { id, accounts }))) throw notFound(NOUNS[kind])
 }
+
+/** The look-up of the row that a change names, by `checkWithin`. */
+export const rowWithin = (kind: OwnedKind) => ({
+  find: (_deps: unknown, request: Asked) => checkWithin(kind, request),
+  neededBy: 'scope' as const,
+})
 
 /** Checks a row that is also loaded: `load` throws not-found itself. */
 export async function loadWithin<Found>(
@@ -45,10 +51,7 @@ export async function loadWithin<Found>(
   return load(request.db, request.params.id)
 }
 
-/**
- * Locks the use of an account for a caller with an account role, before the changed webhook
- * (docs/contract/delivery.md#limits-of-an-account). Undefined for other callers.
- */
+/** Locks the use of an account of a limited caller (docs/contract/delivery.md#limits-of-an-account). */
 export async function lockRoom(
   deps: { accountLimits: Pick<AccountLimiter, 'lockRoom'> },
   db: Database,
@@ -74,11 +77,7 @@ export function checkOwnerInScope(
   if (account && !includesAccount(scope, account as AccountId)) throw buildAccountMissing(permission, account)
 }
 
-/**
- * Checks that a caller with an account role may subscribe its webhook to these event types, by id or name: those
- * visible in the catalogue, and those already subscribed. Throws a 422 at the path of each other one, as for an unknown
- * type.
- */
+/** Checks that a limited caller may subscribe to these types: visible ones, and those it has. Throws a 422 at each. */
 export async function checkMaySubscribe(
   db: Database,
   scope: PermissionScope,

@@ -6,10 +6,7 @@ const FORM = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3
 const LEAST_BYTES = 24
 const MOST_BYTES = 64
 
-/**
- * Checks a secret that another system has made (docs/contract/webhooks.md#secret-of-a-known-value). Throws a 422 on
- * `secret`, without any part of it.
- */
+/** Checks a secret of another system (docs/contract/webhooks.md#secret-of-a-known-value). Throws a 422 without it. */
 export function checkImportedSecret(secret: string): void {
   const bytes = Buffer.from(FORM.exec(secret)?.[1] ?? '', 'base64')
   // Several texts of non-canonical base64 decode to the same bytes, and verifiers differ in what they accept.

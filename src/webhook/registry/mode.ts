@@ -20,10 +20,7 @@ interface NewTarget {
 /** The mode and the URL of a row or an input. */
 export const pickTarget = ({ mode, url }: WebhookTarget): WebhookTarget => ({ mode, url })
 
-/**
- * Checks the target of a new webhook: that of a push by the URL rules, and its name is resolved; a pull has neither URL,
- * headers nor a limit a second: its subscriber sets the pace. Throws a 422 on the member.
- */
+/** Checks the target of a new webhook: a push has a URL that resolves, a pull has none. Throws a 422 on the member. */
 export async function checkNewTarget(
   deps: CallbackDeps,
   { mode = 'push', url, headers, max_per_second: limit }: NewTarget,
@@ -38,9 +35,7 @@ export async function checkNewTarget(
   await checkNewUrl(deps, url)
 }
 
-/**
- * Checks the target of a webhook after a change of its members, without a look-up of the name. Throws a 422 on the member.
- */
+/** Checks the target of a changed webhook, without a look-up of the name. Throws a 422 on the member. */
 export function checkKeptTarget(
   deps: Pick<CallbackDeps, 'callbackRules'>,
   before: WebhookTarget,

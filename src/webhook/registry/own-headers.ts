@@ -79,10 +79,7 @@ export function isOtherOrigin(url: string, before: string): boolean {
   return URL.parse(url)?.origin !== URL.parse(before)?.origin
 }
 
-/**
- * Headers are credentials of one server and are dropped with a new URL on another: a caller who may change the URL
- * could read them there.
- */
+/** Headers are credentials and are dropped with a URL on another server, where a caller could read them. */
 export function checkHeadersStay(
   { headerNames, url: before }: WebhookRecord,
   { url, headers }: { url?: string; headers?: OwnHeaders },

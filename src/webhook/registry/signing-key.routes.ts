@@ -1,7 +1,7 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { enumSchema, IdParams, namedObject } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
-import { checkWithin } from '../reach/account-reach.ts'
+import { rowWithin } from '../reach/account-reach.ts'
 import { BY_WEBHOOK } from '../reach/row-owner.ts'
 import { KEY_SET_SECONDS, loadKeySet, rotateSigningKey, type SigningKeyDeps } from './signing-key.ts'
 import { WebhookRow } from './webhook.schema.ts'
@@ -43,8 +43,8 @@ export const signingKeyRoutes: Routes<SigningKeyDeps> = [
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: SigningKeyDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
-      handle: async (deps, { db, params, caller, now }) => {
+      row: rowWithin('webhook'),
+      handle: async (deps: SigningKeyDeps, { db, params, caller, now }) => {
         const webhook = await rotateSigningKey(deps, db, params.id, { by: caller.userId, now })
         return {
           data: toWebhookRow(webhook),

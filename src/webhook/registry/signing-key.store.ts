@@ -1,9 +1,8 @@
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { type WebhookRecord, webhook } from './webhook.store.ts'
 
-/** A new key of a webhook. */
 interface NewKey {
   publicKey: string | null
   signingKeyEncrypted: string | null
@@ -13,17 +12,13 @@ interface NewKey {
   now: Date
 }
 
-const rotate = statement<WebhookRecord, NewKey & { id: string }>(`
+/** Replaces the key of a webhook. Undefined for an unknown webhook, one without a key, and while a former key is listed. */
+export const rotateSigningKeyOf = rowStatement<WebhookRecord, NewKey & { id: string }>(`
   update webhook w set previous_public_key = public_key, previous_public_key_until = $until, public_key = $publicKey,
     signing_key_encrypted = $signingKeyEncrypted, updated_by = $by, updated_at = $now
   where w.document_id = $id and w.deleted_at is null and w.public_key is not null
     and (w.previous_public_key_until is null or w.previous_public_key_until <= $now)
   returning ${webhook.members('w')}`)
-
-/** Replaces the key of a webhook. Undefined for an unknown webhook, one without a key, and while a former key is listed. */
-export async function rotateSigningKeyOf(db: Database, id: string, key: NewKey): Promise<WebhookRecord | undefined> {
-  return (await rotate(db, { id, ...key }))[0]
-}
 
 const selectListed = statement<{ publicKey: string; previous: string | null }, { id: string; now: Date }>(`
   select public_key as "publicKey", case when previous_public_key_until > $now then previous_public_key end as previous

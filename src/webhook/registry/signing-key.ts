@@ -3,7 +3,7 @@ import type { UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { buildSealedCache, type SealedCache } from '../../delivery/post/secret-cache.ts'
-import { notFound, Problem } from '../../http/problem/problem.ts'
+import { orNotFound, Problem } from '../../http/problem/problem.ts'
 import {
   createSigningKeyPair,
   prepareSigningKey,
@@ -20,7 +20,6 @@ const KEY_OVERLAP_MS = 86_400_000
 /** Time for which a key set may be cached, in seconds (docs/contract/webhooks.md#key-set). */
 export const KEY_SET_SECONDS = 300
 
-/** Dependencies of operations that make signing keys. */
 export interface SigningKeyDeps {
   random: Random
   keyring: Keyring
@@ -29,7 +28,6 @@ export interface SigningKeyDeps {
 /** The context under which the private key of a webhook is sealed: another one than those of its secret and headers. */
 export const signingKeyContextOf = (webhook: string) => `webhook-signing-key:${webhook}`
 
-/** Columns of a webhook for its signing key. */
 type KeyColumns = Required<
   Pick<WebhookChange, 'publicKey' | 'signingKeyEncrypted' | 'previousPublicKey' | 'previousPublicKeyUntil'>
 >
@@ -66,11 +64,7 @@ export function buildSigningKeyCache(keyring: Keyring): SealedCache<KeyObject> {
   return buildSealedCache(keyring, { contextOf: signingKeyContextOf, prepare: prepareSigningKey, limit: CACHED_LIMIT })
 }
 
-/**
- * Replaces the key. New attempts are signed with the new one only; the former public key stays listed for
- * `KEY_OVERLAP_MS`. Throws 404, and 409 for a webhook without a key, or while a former key is listed: a second rotation
- * would end its listing early.
- */
+/** Replaces the key; the former one stays listed for `KEY_OVERLAP_MS`. Throws 404, and 409 while one is listed. */
 export async function rotateSigningKey(
   deps: SigningKeyDeps,
   db: Database,
@@ -79,10 +73,9 @@ export async function rotateSigningKey(
 ): Promise<WebhookRecord> {
   const { publicKey, signingKeyEncrypted } = buildKeyColumns(deps, id, true)
   const until = new Date(now.getTime() + KEY_OVERLAP_MS)
-  const rotated = await rotateSigningKeyOf(db, id, { publicKey, signingKeyEncrypted, until, by, now })
+  const rotated = await rotateSigningKeyOf(db, { id, publicKey, signingKeyEncrypted, until, by, now })
   if (rotated) return rotated
-  const webhook = await findWebhook(db, id)
-  if (!webhook) throw notFound('webhook')
+  const webhook = orNotFound(await findWebhook(db, id), 'webhook')
   const listedUntil = webhook.previousPublicKeyUntil?.toISOString()
   throw new Problem(
     'conflict',
@@ -92,12 +85,8 @@ export async function rotateSigningKey(
   )
 }
 
-/**
- * The listed public keys of a webhook, the present one first. Throws the same 404 for a webhook that does not exist, is
- * deleted or inactive, or has no key, so that an unknown caller cannot tell them apart.
- */
+/** The listed public keys of a webhook, the present one first. Throws one 404 for each reason that there are none. */
 export async function loadKeySet(db: Database, id: string, now: Date): Promise<{ keys: VerificationJwk[] }> {
-  const keys = await findListedKeys(db, id, now)
-  if (!keys) throw notFound('key set')
+  const keys = orNotFound(await findListedKeys(db, id, now), 'key set')
   return { keys: keys.map(toVerificationJwk) }
 }

@@ -1,7 +1,7 @@
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { valueStatement } from '../../postgres/statement/statement.ts'
 
-const fold = statement<{ folded: number }, { limit: number }>(`
+/** Adds up to `limit` changes of the counts into one row. Returns their number; 0 for the sum alone. */
+export const foldWebhookCounts = valueStatement<number, { limit: number }>(`
   with taken as (
     delete from webhook_count where number = any(array(
       select number from webhook_count where 1 < (select count(*) from (select from webhook_count limit 2) c)
@@ -12,9 +12,3 @@ const fold = statement<{ folded: number }, { limit: number }>(`
     select sum(active), sum(inactive), sum(auto_disabled) from taken having count(*) > 0
   )
   select count(*)::int as folded from taken`)
-
-/** Adds up to `limit` changes of the counts into one row. Returns their number; 0 for the sum alone. */
-export async function foldWebhookCounts(db: Database, limit: number): Promise<number> {
-  const [row] = await fold(db, { limit })
-  return row?.folded ?? 0
-}

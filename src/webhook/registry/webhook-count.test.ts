@@ -54,7 +54,7 @@ const STEPS: Readonly<Record<string, () => Promise<unknown>>> = {
   'add an inactive one': () => add(1, false),
   'add none': () => add(0, true),
   purge: () => query(`delete from webhook where document_id in ${SOME}`),
-  fold: () => foldWebhookCounts(database.db, EVERY),
+  fold: () => foldWebhookCounts(database.db, { limit: EVERY }),
 }
 
 describe('the counts of webhooks', () => {
@@ -90,26 +90,26 @@ describe('folding', () => {
   test('leaves one row with the same sums, and then does nothing', async () => {
     for (let count = 0; count < 5; count += 1) await add(1, count % 2 === 0)
     const before = await readCounts()
-    expect(await foldWebhookCounts(database.db, EVERY)).toBe(5)
+    expect(await foldWebhookCounts(database.db, { limit: EVERY })).toBe(5)
     expect(await countRows()).toBe(1)
-    expect(await foldWebhookCounts(database.db, EVERY)).toBe(0)
+    expect(await foldWebhookCounts(database.db, { limit: EVERY })).toBe(0)
     expect(await readCounts()).toEqual(before)
     expect(before).toEqual({ active: 3, inactive: 2, auto_disabled: 0 })
   })
 
   test('takes no more rows than it may', async () => {
     for (let count = 0; count < 4; count += 1) await add(1, true)
-    expect(await foldWebhookCounts(database.db, 3)).toBe(3)
+    expect(await foldWebhookCounts(database.db, { limit: 3 })).toBe(3)
     expect(await countRows()).toBe(2)
     expect(await readCounts()).toMatchObject({ active: 4 })
   })
 
   test('in several processes at once, beside changes, loses and doubles nothing', async () => {
     const changes = Array.from({ length: 12 }, () => add(1, true))
-    const folds = Array.from({ length: 6 }, () => foldWebhookCounts(database.db, EVERY))
+    const folds = Array.from({ length: 6 }, () => foldWebhookCounts(database.db, { limit: EVERY }))
     await Promise.all([...changes, ...folds])
     expect(await readCounts()).toEqual({ active: 12, inactive: 0, auto_disabled: 0 })
-    await foldWebhookCounts(database.db, EVERY)
+    await foldWebhookCounts(database.db, { limit: EVERY })
     expect(await readCounts()).toEqual(await countThem())
   })
 })

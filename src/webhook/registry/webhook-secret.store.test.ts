@@ -5,14 +5,7 @@ import { countWaiting, whileHeld } from '../../../test/harness/plan/lock-waits.t
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { WebhookId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
-import {
-  listStaleHeaders,
-  listStaleSecrets,
-  listStaleSigningKeys,
-  replaceHeaders,
-  replaceSecret,
-  replaceSigningKey,
-} from './webhook-secret.store.ts'
+import { secretsIn } from './webhook-secret.store.ts'
 
 const COLUMNS = ['secret_encrypted', 'headers_encrypted', 'signing_key_encrypted'] as const
 type Column = (typeof COLUMNS)[number]
@@ -37,13 +30,8 @@ async function make(column: Column, sealed: string | null, id = newId<WebhookId>
 const read = (id: WebhookId) =>
   db.selectFrom('webhook').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
 
-const STORES: readonly [Column, typeof listStaleSecrets, typeof replaceSecret][] = [
-  ['secret_encrypted', listStaleSecrets, replaceSecret],
-  ['headers_encrypted', listStaleHeaders, replaceHeaders],
-  ['signing_key_encrypted', listStaleSigningKeys, replaceSigningKey],
-]
-
-describe.each(STORES)('the ciphertexts of %s', (column, list, replace) => {
+describe.each(COLUMNS)('the ciphertexts of %s', (column) => {
+  const { list, replace } = secretsIn(column)
   const seek = (after: string | null = null, limit = 10) =>
     inTransaction(db, (tx) => list(tx, { prefix: 'v1.new.', after, limit }))
 

@@ -51,12 +51,12 @@ const FAILED = `is_actived = false, consecutive_failures = 20, disabled_at = now
 
 test('an active webhook is made inactive, once and alone', async () => {
   const before = await read(beside)
-  expect(await deactivateIfActive(db, hook, change)).toMatchObject({
+  expect(await deactivateIfActive(db, { id: hook, ...change })).toMatchObject({
     id: hook,
     isActived: false,
     updatedAt: madeAfter(5),
   })
-  expect(await deactivateIfActive(db, hook, change)).toBeUndefined()
+  expect(await deactivateIfActive(db, { id: hook, ...change })).toBeUndefined()
   expect(await read(hook)).toMatchObject({ is_actived: false, updated_by: by })
   expect(await read(beside)).toEqual(before)
 })
@@ -73,8 +73,12 @@ test.each([FAILED, 'is_actived = false', 'consecutive_failures = 1', 'disabled_a
     }
     const before = await read(beside)
     const clear = { isActived: true, consecutiveFailures: 0, disabledAt: null, disabledReason: null }
-    expect(await activateIfDifferent(db, hook, change)).toMatchObject({ id: hook, ...clear, updatedAt: madeAfter(5) })
-    expect(await activateIfDifferent(db, hook, change)).toBeUndefined()
+    expect(await activateIfDifferent(db, { id: hook, ...change })).toMatchObject({
+      id: hook,
+      ...clear,
+      updatedAt: madeAfter(5),
+    })
+    expect(await activateIfDifferent(db, { id: hook, ...change })).toBeUndefined()
     expect(await read(hook)).toMatchObject({ is_actived: true, updated_by: by })
     expect(await read(beside)).toEqual(before)
     const { rows } = await database.pool.query('select webhook from webhook_mail_notice where account = $1', [account])
@@ -86,28 +90,28 @@ test('a webhook is not made active once its account is deleted, and a global one
   const global = await make(null)
   for (const id of [hook, global]) await set(id, FAILED)
   await rowsOf(db).set('account', account, { deleted_at: MADE_AT })
-  expect(await activateIfDifferent(db, hook, change)).toBeUndefined()
-  expect(await activateIfDifferent(db, global, change)).toMatchObject({ id: global, isActived: true })
+  expect(await activateIfDifferent(db, { id: hook, ...change })).toBeUndefined()
+  expect(await activateIfDifferent(db, { id: global, ...change })).toMatchObject({ id: global, isActived: true })
 })
 
 test('a webhook gets another secret alone', async () => {
-  expect(await rotateSecretOf(db, hook, { ...change, by, secretEncrypted: 'new' })).toMatchObject({ id: hook })
+  expect(await rotateSecretOf(db, { id: hook, ...change, by, secretEncrypted: 'new' })).toMatchObject({ id: hook })
   expect(await read(hook)).toMatchObject({ secret_encrypted: 'new', updated_by: by, updated_at: madeAfter(5) })
   expect(await read(beside)).toMatchObject({ secret_encrypted: 'old', updated_at: MADE_AT })
 })
 
 test('a deleted webhook changes no more', async () => {
   const before = await read(beside)
-  expect(await softDeleteWebhook(db, hook, change)).toMatchObject({ id: hook, deletedAt: madeAfter(5) })
+  expect(await softDeleteWebhook(db, { id: hook, ...change })).toMatchObject({ id: hook, deletedAt: madeAfter(5) })
   const deleted = await read(hook)
   expect(deleted).toMatchObject({ deleted_at: madeAfter(5), updated_by: by })
   expect([
-    await softDeleteWebhook(db, hook, change),
-    await deactivateIfActive(db, hook, change),
-    await rotateSecretOf(db, hook, { ...change, by, secretEncrypted: 'new' }),
+    await softDeleteWebhook(db, { id: hook, ...change }),
+    await deactivateIfActive(db, { id: hook, ...change }),
+    await rotateSecretOf(db, { id: hook, ...change, by, secretEncrypted: 'new' }),
   ]).toEqual([undefined, undefined, undefined])
   await set(hook, 'is_actived = false')
-  expect(await activateIfDifferent(db, hook, change)).toBeUndefined()
+  expect(await activateIfDifferent(db, { id: hook, ...change })).toBeUndefined()
   expect(await read(beside)).toEqual(before)
 })
 

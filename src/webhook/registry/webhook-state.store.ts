@@ -1,6 +1,6 @@
 import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../postgres/statement/statement.ts'
 import { type WebhookRecord, webhook } from './webhook.store.ts'
 
 /** Actor and time of a change of a webhook. */
@@ -12,21 +12,17 @@ interface By {
 const CHANGED = 'updated_by = $by, updated_at = $now'
 const LIVING = 'w.document_id = $id and w.deleted_at is null'
 
-const deactivate = statement<WebhookRecord, By & { id: string }>(
+/** Makes an active webhook inactive. Undefined for an unknown or inactive one. */
+export const deactivateIfActive = rowStatement<WebhookRecord, By & { id: string }>(
   `update webhook w set is_actived = false, ${CHANGED} where ${LIVING} and is_actived returning ${webhook.members('w')}`,
 )
 
-/** Makes an active webhook inactive. Undefined for an unknown or inactive one. */
-export async function deactivateIfActive(
-  db: Database,
-  id: string,
-  { by, now }: By,
-): Promise<WebhookRecord | undefined> {
-  const [row] = await deactivate(db, { id, by, now })
-  return row
-}
-
-const activate = statement<WebhookRecord, By & { id: string }>(`
+/**
+ * Makes a webhook active and clears its failures. Undefined for an unknown webhook, an unchanged state, or a deleted
+ * account. The account is read behind the lock on the webhook: the deletion of an account waits for this lock and then
+ * makes the webhook inactive.
+ */
+export const activateIfDifferent = rowStatement<WebhookRecord, By & { id: string }>(`
   with locked as (select document_id, account from webhook w where ${LIVING} for update),
     ended as (delete from webhook_mail_notice where webhook = (select document_id from locked))
   update webhook w set is_actived = true, consecutive_failures = 0, disabled_at = null, disabled_reason = null, ${CHANGED}
@@ -35,46 +31,15 @@ const activate = statement<WebhookRecord, By & { id: string }>(`
     and (l.account is null or is_living_account(l.account))
   returning ${webhook.members('w')}`)
 
-/**
- * Makes a webhook active and clears its failures. Undefined for an unknown webhook, an unchanged state, or a deleted
- * account. The account is read behind the lock on the webhook: the deletion of an account waits for this lock and then
- * makes the webhook inactive.
- */
-export async function activateIfDifferent(
-  db: Database,
-  id: string,
-  { by, now }: By,
-): Promise<WebhookRecord | undefined> {
-  const [row] = await activate(db, { id, by, now })
-  return row
-}
-
-const rotate = statement<WebhookRecord, By & { id: string; secretEncrypted: string }>(
+/** Replaces the secret of a webhook. Undefined for an unknown or deleted one. */
+export const rotateSecretOf = rowStatement<WebhookRecord, By & { id: string; secretEncrypted: string }>(
   `update webhook w set secret_encrypted = $secretEncrypted, ${CHANGED} where ${LIVING} returning ${webhook.members('w')}`,
 )
 
-/** Replaces the secret of a webhook. Undefined for an unknown or deleted one. */
-export async function rotateSecretOf(
-  db: Database,
-  id: string,
-  { secretEncrypted, by, now }: By & { secretEncrypted: string },
-): Promise<WebhookRecord | undefined> {
-  const [row] = await rotate(db, { id, by, now, secretEncrypted })
-  return row
-}
-
-const markDeleted = statement<WebhookRecord, By & { id: string }>(
+/** Soft-deletes an existing webhook; undefined for none. Maintenance cancels rows routed to it meanwhile. */
+export const softDeleteWebhook = rowStatement<WebhookRecord, By & { id: string }>(
   `update webhook w set deleted_at = $now, ${CHANGED} where ${LIVING} returning ${webhook.members('w')}`,
 )
-
-/**
- * Soft-deletes a webhook. Undefined for an unknown or deleted one. Maintenance cancels rows that the router writes for
- * it concurrently.
- */
-export async function softDeleteWebhook(db: Database, id: string, { by, now }: By): Promise<WebhookRecord | undefined> {
-  const [row] = await markDeleted(db, { id, by, now })
-  return row
-}
 
 const deactivateAll = closingStatement<By & { account: AccountId; reason: string }>(`
   deactivated as (

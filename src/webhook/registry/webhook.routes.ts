@@ -10,9 +10,9 @@ import {
   checkMaySubscribe,
   checkOwnerInScope,
   checkRoomForMoved,
-  checkWithin,
   loadWithin,
   lockRoom,
+  rowWithin,
 } from '../reach/account-reach.ts'
 import { BY_WEBHOOK } from '../reach/row-owner.ts'
 import { checkImportedSecret } from './imported-secret.ts'
@@ -72,7 +72,7 @@ const webhook = defineRow(
   {
     noun: 'Webhook',
     load: (request) => loadWithin('webhook', request, loadWebhook),
-    row: { find: (_deps, request) => checkWithin('webhook', request), neededBy: 'scope' },
+    row: rowWithin('webhook'),
     toRow: toWebhookRow,
   },
 )
@@ -186,11 +186,8 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       summary: 'Delete a webhook and its ledger for good',
     },
     {
-      row: {
-        find: (_deps: WebhookDeps, request) => checkWithin('webhook, deleted or not', request),
-        neededBy: 'scope',
-      },
-      handle: async (deps, { db, params }) => ({
+      row: rowWithin('webhook, deleted or not'),
+      handle: async (deps: WebhookDeps, { db, params }) => ({
         row: await purgeWebhook(deps, db, params.id),
         message: 'Webhook and ledger deleted for good.',
       }),

@@ -18,7 +18,7 @@ import {
   updateWebhook,
   type WebhookRecord,
 } from './webhook.store.ts'
-import { listStaleSecrets, replaceSecret } from './webhook-secret.store.ts'
+import { secretsIn } from './webhook-secret.store.ts'
 
 const URL = 'https://subscriber.example.com/hook'
 
@@ -188,15 +188,15 @@ test('webhooks that another transaction has locked are passed over, and the othe
   const [held, free, other] = [await t.ledger.addWebhook(), await t.ledger.addWebhook(), await t.ledger.addWebhook()]
   await inTransaction(t.db, async (tx) => {
     await findWebhook(tx, held, { lock: true })
-    expect(idsOf(await lockFreeWebhooks(t.db, [held, free]))).toEqual([free])
+    expect(idsOf(await lockFreeWebhooks(t.db, { ids: [held, free] }))).toEqual([free])
   })
   await whileHeld(
     t.db,
-    (tx) => lockFreeWebhooks(tx, [free]),
+    (tx) => lockFreeWebhooks(tx, { ids: [free] }),
     () => t.rename(free),
   )
   await inTransaction(t.db, async (tx) => {
-    await lockFreeWebhooks(tx, [free])
+    await lockFreeWebhooks(tx, { ids: [free] })
     await t.rename(other)
   })
 })
@@ -220,7 +220,8 @@ test('stale secrets come in the order of ids, locked until they are sealed anew,
   const ids = []
   for (const secretEncrypted of ['v1.a', 'v1.b', 'v1.c', 'v2.d', null])
     ids.push(await t.ledger.addWebhook({ secretEncrypted }))
-  const stale = (after: string | null, limit = 10, db = t.db) => listStaleSecrets(db, { prefix: 'v2.', after, limit })
+  const stale = (after: string | null, limit = 10, db = t.db) =>
+    secretsIn('secret_encrypted').list(db, { prefix: 'v2.', after, limit })
   const expected = ids.slice(0, 3)
   expect(idsOf(await stale(null))).toEqual(expected)
   expect(idsOf(await stale(expected[0]!))).toEqual(expected.slice(1))
@@ -231,7 +232,7 @@ test('stale secrets come in the order of ids, locked until they are sealed anew,
     () => t.rename(expected[0]!),
   )
   const before = await t.read(expected[1]!)
-  await replaceSecret(t.db, expected[0]!, 'v2.a')
+  await secretsIn('secret_encrypted').replace(t.db, expected[0]!, 'v2.a')
   expect(await t.read(expected[0]!)).toMatchObject({ secret_encrypted: 'v2.a', name: 'renamed' })
   expect(await t.read(expected[1]!)).toEqual(before)
 })

@@ -42,7 +42,6 @@ export async function findWebhook(
 /** Event type of a new webhook, and whether it is active. */
 export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived' | 'deprecationRemedy'>
 
-/** A webhook to insert. */
 interface NewWebhook {
   id: WebhookId
   /** Default: `push`. */
@@ -93,10 +92,7 @@ const insert = statement<
   select ${webhook.members('w')}, array(select json_build_object('id', document_id, 'internal', internal,
     'accountScope', account_scope, 'isActived', is_actived, 'deprecationRemedy', deprecation_remedy) from wanted order by n) as types from w`)
 
-/**
- * Inserts a webhook, active, without failures, with links to the event types that `subscriptions` names; the caller
- * checks the found types, and throws for one that must not be linked. Undefined for an unknown account.
- */
+/** Inserts an active webhook with links to `subscriptions`, which the caller checks. Undefined: unknown account. */
 export async function insertWebhook(
   db: Database,
   { subscriptions, mode = 'push', ...row }: NewWebhook,
@@ -123,10 +119,7 @@ const lockForChange = statement<
   )
   select ${webhook.members('w')}, (select document_id from kept) as kept from w`)
 
-/**
- * Locks an existing webhook for a change of its scope: first its new account, as the deletion of an account does, then
- * the webhook. `kept` is that account, null for none or a deleted one.
- */
+/** Locks a webhook for a change of its scope, its new account first; `kept` is that account, null without one. */
 export async function lockWebhookForChange(
   db: Database,
   id: string,
@@ -143,7 +136,6 @@ export async function lockWebhookForChange(
   return { webhook: locked, kept }
 }
 
-/** Changes of a webhook. Omitted members stay. */
 export interface WebhookChange {
   url?: string
   name?: string | null
@@ -218,10 +210,7 @@ const endNotices = closingStatement<{ id: WebhookId }>(
   'ended_notices as (delete from webhook_mail_notice where webhook = $id)',
 )
 
-/**
- * Changes a locked webhook with the last statement of the transaction, and ends the notices of mails to an owner that it
- * leaves: no turn of that account would end them once one of both is in a cell. Returns the row behind the change.
- */
+/** Changes a locked webhook with the last statement, and ends the mails' notices to a former owner. Returns the row. */
 export async function changeLockedWebhook(
   db: Database,
   before: WebhookRecord,
@@ -241,14 +230,10 @@ export async function changeLockedWebhook(
   return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }
 
-const lockFree = statement<WebhookRecord, { ids: readonly WebhookId[] }>(`
+/** Locks webhooks until the transaction ends; skips those locked by another transaction. */
+export const lockFreeWebhooks = statement<WebhookRecord, { ids: readonly WebhookId[] }>(`
   select ${webhook.members('w')} from webhook w where w.document_id = any($ids::uuid[])
   order by w.document_id for no key update skip locked`)
-
-/** Locks webhooks until the transaction ends; skips those locked by another transaction. */
-export async function lockFreeWebhooks(db: Database, ids: readonly WebhookId[]): Promise<WebhookRecord[]> {
-  return lockFree(db, { ids })
-}
 
 /** The stored ones of the webhooks, including deleted ones. */
 export async function listExisting(db: Database, ids: readonly WebhookId[]): Promise<WebhookId[]> {

@@ -35,7 +35,6 @@ import {
 /** `disabled_reason` of the webhooks of a deleted account. */
 const ACCOUNT_DELETED_REASON = 'account-deleted'
 
-/** Dependencies of the operations on webhooks. */
 export interface WebhookDeps extends CallbackDeps {
   ids: IdMaker
   random: Random
@@ -45,15 +44,9 @@ export interface WebhookDeps extends CallbackDeps {
   homeDb?: Database | undefined
   /** Locks the account until the transaction ends. Throws a 422 on `account` for an unknown account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
-  /**
-   * Cancels the waiting deliveries of a deleted webhook (docs/contract/delivery.md#holding), in the transaction that
-   * deletes it.
-   */
+  /** Cancels the waiting deliveries of a webhook in its deletion (docs/contract/delivery.md#holding). */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
-  /**
-   * Locks a webhook for a purge, deleted or not, and deletes its whole ledger in the same transaction. Undefined for an
-   * unknown webhook.
-   */
+  /** Locks a webhook, deleted or not, and deletes its ledger, in one transaction. Undefined for an unknown one. */
   deleteLedger: (db: Database, webhook: string) => Promise<WebhookRecord | undefined>
 }
 
@@ -93,7 +86,6 @@ function checkScope(scope: { isGlobal: boolean; account: string | null }): strin
   throw invalidField('account', 'required', 'is required when is_global is false; give the id of an existing account')
 }
 
-/** Input of a new webhook. */
 export interface CreateWebhookInput extends WebhookTarget {
   name: string | null
   description: string | null
@@ -116,10 +108,7 @@ export interface CreateWebhookInput extends WebhookTarget {
   now: Date
 }
 
-/**
- * Creates a webhook whose URL was checked: active, subscribed to `webhook.test` and to `events`. Its secret is in this
- * answer only. Throws a 422 on `account`, and those of `resolveEntries`.
- */
+/** Creates a webhook whose URL was checked; its secret is in this answer only. Throws a 422. */
 export async function createWebhook(
   deps: WebhookDeps,
   db: Database,
@@ -159,7 +148,6 @@ export async function createWebhook(
   return { webhook, secret, warnings: findWarnings(webhook, types), subscribed: types.length - 1 }
 }
 
-/** Input of a change of a webhook. */
 export interface ChangeWebhookInput {
   url?: string
   name?: string | null
@@ -206,7 +194,6 @@ export async function changeWebhook(
   return { row: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
 }
 
-/** The columns of an update that differ. */
 function findChange(
   current: WebhookRecord,
   wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds' | 'maxPerSecond'> & {
@@ -229,11 +216,7 @@ function findChange(
   }
 }
 
-/**
- * Activates or deactivates a webhook; `isChanged` is false for an equal state. Activating clears the failure count and
- * the reason of the disabling (docs/contract/delivery.md#statuses). Throws 404, and 409 for activating a webhook whose
- * account is deleted.
- */
+/** Activates (which clears failures) or deactivates a webhook. Throws 404, and 409 where its account is deleted. */
 export async function setWebhookActive(
   db: Database,
   id: string,
@@ -241,7 +224,9 @@ export async function setWebhookActive(
 ): Promise<RowChange<WebhookRecord>> {
   const { isActived, caller, now } = input
   const change = { by: caller.userId, now }
-  const changed = await (isActived ? activateIfDifferent(db, id, change) : deactivateIfActive(db, id, change))
+  const changed = await (isActived
+    ? activateIfDifferent(db, { id, ...change })
+    : deactivateIfActive(db, { id, ...change }))
   if (changed) return { row: changed }
   const webhook = await loadWebhook(db, id)
   const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null
@@ -259,10 +244,7 @@ export function deactivateWebhooksOf(
   return deactivateAccountWebhooks(db, account, { ...change, reason: ACCOUNT_DELETED_REASON })
 }
 
-/**
- * Replaces the secret. The old one is invalid at once (docs/contract/delivery.md#statuses); waiting deliveries are signed
- * with the new one. Throws 404.
- */
+/** Replaces the secret; the old one is invalid at once (docs/contract/delivery.md#statuses). Throws 404. */
 export async function rotateSecret(
   deps: Pick<WebhookDeps, 'random' | 'keyring'>,
   db: Database,
@@ -271,7 +253,7 @@ export async function rotateSecret(
 ): Promise<{ webhook: WebhookRecord; secret: string }> {
   const secret = createSecret(deps.random)
   const secretEncrypted = deps.keyring.seal(secret, secretContextOf(id))
-  const webhook = await rotateSecretOf(db, id, { secretEncrypted, by: input.caller.userId, now: input.now })
+  const webhook = await rotateSecretOf(db, { id, secretEncrypted, by: input.caller.userId, now: input.now })
   return { webhook: webhook ?? throwNotFound(), secret }
 }
 
@@ -283,7 +265,7 @@ export async function deleteWebhook(
   input: { caller: Caller; now: Date },
 ): Promise<WebhookRecord> {
   const { caller, now } = input
-  const deleted = (await softDeleteWebhook(db, id, { by: caller.userId, now })) ?? throwNotFound()
+  const deleted = (await softDeleteWebhook(db, { id, by: caller.userId, now })) ?? throwNotFound()
   await deps.cancelWaitingDispatches(db, deleted.id, now)
   return deleted
 }

@@ -9,7 +9,6 @@ export const REPLAY_JOB_ROWS_LIMIT = 10_000
 /** Number of skipped rows by reason. */
 export type SkipCounts = Partial<Record<SkipReason, number>>
 
-/** Reason of a skipped row. */
 export type SkipReason =
   | ReplayRefusal
   /** The webhook was deleted after the creation of the job. */
@@ -18,7 +17,6 @@ export type SkipReason =
 /** Maximum number of webhooks in a preview, those with the most rows. */
 export const PREVIEWED_WEBHOOKS_LIMIT = 50
 
-/** Rows of a bulk replay for one webhook. */
 export interface WebhookPreview {
   webhook: WebhookId
   /** Whether it is active and not deleted; otherwise its rows are skipped. */
@@ -28,7 +26,6 @@ export interface WebhookPreview {
   succeeded: number
 }
 
-/** Preview of a bulk replay. */
 export interface ReplayPreview {
   /** Rows that match the filters: all of them, or the limit of a total and `isMatchedExact` false. */
   matched: number
@@ -40,7 +37,6 @@ export interface ReplayPreview {
   skippedReasons: SkipCounts
   /** Rows whose event has arrived: their receivers would get it again. */
   succeeded: number
-  /** Rows of webhooks that are inactive or deleted. */
   toInactive: number
   /** The webhooks of the rows, at most `PREVIEWED_WEBHOOKS_LIMIT`, by descending number of rows. */
   byWebhook: WebhookPreview[]

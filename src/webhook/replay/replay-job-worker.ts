@@ -52,16 +52,13 @@ export function buildReplayWorker(deps: ReplayWorkerDeps): JobRunner {
   )
 }
 
-/**
- * Processes the next rows of a job: replayable ones become due, the others are counted by reason, and the job's
- * position advances. Undefined while enough of its rows are queued.
- */
+/** Processes the next rows of a job, and counts those skipped. Undefined while enough of its rows are queued. */
 async function replayNext(
   tx: Database,
   job: ReplayJobRecord,
   { workerId, now }: { workerId: string; now: Date },
 ): Promise<JobStepResult<ReplayProgress> | undefined> {
-  const room = REPLAYS_ON_THEIR_WAY_LIMIT - (await countOnTheirWay(tx, job.id))
+  const room = REPLAYS_ON_THEIR_WAY_LIMIT - (await countOnTheirWay(tx, { job: job.id }))
   if (room <= 0) return undefined
   const items = await listNextItems(tx, job, Math.min(room, REPLAY_BATCH_SIZE))
   const facts = await listReplayFacts(tx, items, { lock: true })

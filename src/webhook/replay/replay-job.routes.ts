@@ -2,11 +2,11 @@ import type { JobMove } from '../../delivery/job/job-state.ts'
 import { parseFilters, rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList } from '../../http/route/row-route.ts'
+import { defineRow } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { isJobOf, keepOwnJobs } from '../reach/account-reach.store.ts'
-import { checkWithin, loadWithin } from '../reach/account-reach.ts'
+import { loadWithin, rowWithin } from '../reach/account-reach.ts'
 import { BY_JOB, BY_REPLAY_FILTERS } from '../reach/row-owner.ts'
 import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } from './replay-job.schema.ts'
 import { selectReplayJobs, toReplayJobRow } from './replay-job.store.ts'
@@ -19,33 +19,26 @@ const REPLAY_JOB_FIELDS = rowFields({
 
 const OF_REPLAY_JOB = {
   resource: 'replay-job',
+  path: '/api/v3/webhook/replay-job/{id}',
   accountScope: 'none',
   ownAccounts: true,
   cell: BY_JOB,
+  params: IdParams,
   data: ReplayJobRow,
 } as const
 
-/** The three moves differ only in their texts. */
-function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
-  return defineRoute(
-    {
-      ...OF_REPLAY_JOB,
-      method: 'POST',
-      path: `/api/v3/webhook/replay-job/{id}/${move}`,
-      action: move,
-      summary: words.summary,
-      description: words.description,
-      params: IdParams,
-    },
-    {
-      row: { find: (_deps: ReplayJobDeps, request) => checkWithin('job', request), neededBy: 'scope' },
-      handle: async (_deps, { db, params, now }) => {
-        const job = await moveReplayJob(db, params.id, { move, now })
-        return { data: toReplayJobRow(job), message: words.message, changed: [{ id: job.id, account: null }] }
-      },
-    },
+const replayJob = defineRow(OF_REPLAY_JOB, {
+  noun: 'Replay job',
+  load: (request) => loadWithin('job', request, loadReplayJob),
+  row: rowWithin('job'),
+  toRow: toReplayJobRow,
+})
+
+const defineMove = (move: JobMove, message: string, words: { summary: string; description: string }) =>
+  replayJob.change(
+    { method: 'POST', path: `/api/v3/webhook/replay-job/{id}/${move}`, action: move, ...words },
+    async (_deps, { db, params, now }) => ({ row: await moveReplayJob(db, params.id, { move, now }), message }),
   )
-}
 
 export const replayJobRoutes: Routes<ReplayJobDeps> = [
   defineRoute(
@@ -96,10 +89,8 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       }
     },
   ),
-  defineList(
+  replayJob.list(
     {
-      ...OF_REPLAY_JOB,
-      path: '/api/v3/webhook/replay-job',
       cell: { by: 'scope', several: 'merge', staysBehind: true },
       summary: 'List bulk replays',
       list: REPLAY_JOB_FIELDS,
@@ -108,19 +99,11 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       rows: ({ db, scope, reach }) =>
         buildList(reach, (own) => keepOwnJobs(selectReplayJobs(db), own, { scope, reach })),
       isOf: isJobOf,
-      toRow: toReplayJobRow,
       message: 'Replay jobs.',
     },
   ),
   defineRoute(
-    {
-      ...OF_REPLAY_JOB,
-      method: 'GET',
-      path: '/api/v3/webhook/replay-job/{id}',
-      action: 'find-one',
-      summary: 'Read the progress of a bulk replay',
-      params: IdParams,
-    },
+    { ...OF_REPLAY_JOB, method: 'GET', action: 'find-one', summary: 'Read the progress of a bulk replay' },
     {
       row: { find: (_deps: ReplayJobDeps, request) => loadWithin('job', request, loadReplayJob), neededBy: 'handle' },
       handle: async (_deps, { target }) => ({
@@ -130,19 +113,16 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       }),
     },
   ),
-  defineMove('pause', {
+  defineMove('pause', 'Replay job paused.', {
     summary: 'Pause a bulk replay',
     description: 'No further row is queued; queued ones are posted.',
-    message: 'Replay job paused.',
   }),
-  defineMove('resume', {
+  defineMove('resume', 'Replay job resumed.', {
     summary: 'Resume a bulk replay',
     description: 'Continues after the last processed row of a paused or failed job.',
-    message: 'Replay job resumed.',
   }),
-  defineMove('cancel', {
+  defineMove('cancel', 'Replay job cancelled.', {
     summary: 'Cancel a bulk replay',
     description: 'Final. No further row is queued; queued ones are posted.',
-    message: 'Replay job cancelled.',
   }),
 ]

@@ -112,7 +112,7 @@ test('rows on their way are those of the job whose webhook lives and is active',
   for (const webhook of webhooks) own.push(...(await t.ledger.addDispatches(webhook)))
   const [foreign] = await t.ledger.addDispatches(webhooks[0]!)
   await t.db.updateTable('webhook_dispatch_open').set({ replay_job: job.id }).where('document_id', 'in', own).execute()
-  expect(await countOnTheirWay(t.db, job.id)).toBe(1)
+  expect(await countOnTheirWay(t.db, { job: job.id })).toBe(1)
   expect(await findExistingDispatches(t.db, [foreign!, t.dispatch()])).toEqual(new Set([foreign]))
   expect(await findExistingDispatches(t.db, [])).toEqual(new Set())
 })

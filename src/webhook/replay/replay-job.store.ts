@@ -8,7 +8,7 @@ import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, valueStatement } from '../../postgres/statement/statement.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
 import { ReplayJobRow } from './replay-job.schema.ts'
 import type { ReplayJobId, SkipCounts } from './replay-job-record.ts'
@@ -25,7 +25,6 @@ export const toReplayJobRow = wireOf(job, ReplayJobRow)
 /** Changes of the counts of a job by a step. */
 export type ReplayProgress = Partial<Pick<ReplayJobRecord, 'processed' | 'replayed' | 'skipped' | 'skippedReasons'>>
 
-/** Ledger rows selected by filters. */
 export interface MatchQuery {
   filters: readonly ListFilter[]
   fields: ListFields
@@ -92,10 +91,7 @@ const insert = closingStatement<{
     select j.document_id, x.position, x.dispatch
     from new_job j, unnest($dispatches::uuid[]) with ordinality as x (dispatch, position))`)
 
-/**
- * Inserts a job with its rows, numbered from 1, with the last statement of the transaction. Without rows it is done at
- * once.
- */
+/** Inserts a job with its rows, numbered from 1, with the last statement. Without rows it is done at once. */
 export async function insertReplayJob(
   db: Database,
   row: {
@@ -135,10 +131,7 @@ export const replayJobs = buildJobTable<ReplayJobId, ReplayJobRecord, ReplayProg
   },
 })
 
-/**
- * Locks a running job until the transaction ends, and its accounts against a move; undefined when it is no longer running,
- * another worker has it, or an account is being moved.
- */
+/** Locks a running job and its accounts; undefined when another worker has it, or an account is being moved. */
 export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {
   const row = await selectReplayJobs(db)
     .where('document_id', '=', id)
@@ -167,16 +160,11 @@ export async function listNextItems(
   return rows.map((row) => row.dispatch as DispatchId)
 }
 
-const countOpen = statement<{ open: number }, { job: ReplayJobId }>(`
+/** Number of queued rows of a job: made due by it and not posted yet. Rows of inactive webhooks do not count. */
+export const countOnTheirWay = valueStatement<number, { job: ReplayJobId }>(`
   select count(*)::int as open
   from webhook_dispatch_open d join webhook w on w.document_id = d.webhook and w.is_actived and w.deleted_at is null
   where d.replay_job = $job`)
-
-/** Number of queued rows of a job: made due by it and not posted yet. Rows of inactive webhooks do not count. */
-export async function countOnTheirWay(db: Database, job: ReplayJobId): Promise<number> {
-  const [row] = await countOpen(db, { job })
-  return row?.open ?? 0
-}
 
 /** Deletes up to `limit` ended jobs older than `before`, with their rows. Returns their number. */
 export const deleteOldReplayJobs = deletionOfOld('replay_job', { key: 'document_id', time: 'ended_at' })

@@ -2,7 +2,7 @@ import type { IdMaker, UserId } from '../../base/id.ts'
 import { moveJob } from '../../delivery/job/job-move.ts'
 import type { JobMove } from '../../delivery/job/job-state.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
-import { invalidField, notFound } from '../../http/problem/problem.ts'
+import { invalidField, orNotFound } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -18,14 +18,12 @@ import {
   type SkipCounts,
 } from './replay-job-record.ts'
 
-/** Dependencies of bulk replays. */
 export interface ReplayJobDeps {
   ids: IdMaker
   enableApiEventQueue: boolean
   accountLimits: Pick<AccountLimiter, 'take'>
 }
 
-/** Selection of the rows of a bulk replay. */
 export interface ReplaySelection {
   filters: readonly ListFilter[]
   fields: ListFields
@@ -72,11 +70,7 @@ export function summarizeByWebhook(
   }
 }
 
-/**
- * Creates a bulk replay (docs/contract/delivery.md#replay) of the rows that match the filters now, oldest first. A
- * worker queues them. Throws a 422 on `filters` with the number of rows when there are too many, 409 `conflict` while
- * the queue is off, and 429 beyond the limit of an account of a limited caller.
- */
+/** Creates a bulk replay of matching rows (docs/contract/delivery.md#replay). Throws a 422 on `filters`, 409, 429. */
 export async function createReplayJob(
   deps: ReplayJobDeps,
   db: Database,
@@ -107,10 +101,7 @@ async function listSelected(db: Database, selection: ReplaySelection) {
   )
 }
 
-/**
- * Separates replayable rows from skipped ones, each with its reason. A row in `exists` without `facts` is locked by
- * another transaction. Pure.
- */
+/** Separates replayable rows from skipped ones by reason. In `exists` without `facts`: locked by others. Pure. */
 export function decideRows<RowId extends string>(
   ids: readonly RowId[],
   facts: ReadonlyMap<string, ReplayFacts>,
@@ -129,9 +120,7 @@ export function decideRows<RowId extends string>(
 
 /** The job with this id, or a 404. */
 export async function loadReplayJob(db: Database, id: string): Promise<ReplayJobRecord> {
-  const job = await replayJobs.find(db, id)
-  if (!job) throw notFound('replay job')
-  return job
+  return orNotFound(await replayJobs.find(db, id), 'replay job')
 }
 
 /** Pauses, resumes or cancels a job (`moveJob`). */

@@ -9,7 +9,6 @@ import { secretContextOf } from '../registry/webhook.ts'
 /** The path of the service's own receiver (docs/contract/webhooks.md#sink-availability). */
 export const SINK_PATH = '/api/v3/webhook/sink'
 
-/** Dependencies of the sink. */
 export interface SinkDeps {
   db: Database
   logger: Logger
@@ -19,7 +18,6 @@ export interface SinkDeps {
   sinkUrl: () => string
 }
 
-/** A received delivery. */
 export interface SinkDelivery {
   header: string | undefined
   body: Buffer
@@ -38,10 +36,7 @@ export function sinkSearch({ receiver, fails }: { receiver?: string; fails?: 'tr
   return search && `?${search}`
 }
 
-/**
- * Accepts a delivery that is signed for the sink's secret (docs/contract/webhooks.md#sink), and logs it. A bad or stale
- * signature is a 401, a delivery with `fails=true` a 503. Without any secret the sink does not exist: 404.
- */
+/** Accepts a signed delivery (docs/contract/webhooks.md#sink). Throws 401, 503 for `fails`, 404 without a sink. */
 export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Promise<{ accepted: true }> {
   const secrets = deps.sinkSecret ? [deps.sinkSecret] : await listOwnSecrets(deps, delivery)
   if (secrets.length === 0)

@@ -1,12 +1,13 @@
-import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
+import { toEventTypeRow } from '../../event/catalogue/event-type.ts'
 import { describeRowChange } from '../../event/recording/row-change.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { defineList, defineRead } from '../../http/route/row-route.ts'
+import { defineList, defineRead, defineRow } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { selectSubscriptions } from '../event-set/subscription.store.ts'
 import {
+  type ChangedSubscription,
   changeSubscription,
   loadEventSet,
   loadSubscription,
@@ -17,7 +18,7 @@ import {
   type WebhookEventSet,
 } from '../event-set/subscription.ts'
 import { isOfWebhookOf, keepOwnSubscriptions } from '../reach/account-reach.store.ts'
-import { checkMaySubscribe, checkNewSubscription, checkWithin, loadWithin, lockRoom } from '../reach/account-reach.ts'
+import { checkMaySubscribe, checkNewSubscription, loadWithin, lockRoom, rowWithin } from '../reach/account-reach.ts'
 import { BY_FILTERS, BY_NAMED_WEBHOOK, BY_SUBSCRIPTION, BY_WEBHOOK } from '../reach/row-owner.ts'
 import {
   CreateSubscriptionBody,
@@ -41,7 +42,6 @@ function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
 
 const listNames = (types: readonly { internal: string }[]) => types.map(({ internal }) => internal)
 
-/** What a replacement sets. */
 const SETTABLE = ['events'] as const
 
 /** The changed resource of an event set: its webhook, read at the path of the set. */
@@ -53,20 +53,44 @@ const OF_WEBHOOK_EVENT = {
   resource: 'webhook-event',
   accountScope: 'account',
   ownAccounts: true,
-  cell: BY_SUBSCRIPTION,
+  params: IdParams,
 } as const
+
+const OF_EVENT_SET = {
+  ...OF_WEBHOOK_EVENT,
+  path: '/api/v3/webhook/webhook/{id}/events',
+  cell: BY_WEBHOOK,
+  rowTag: SETTABLE,
+  data: EventSet,
+} as const
+
+/** A subscription with its owner, that of its webhook. */
+const withOwner = ({ subscription, webhook }: Pick<ChangedSubscription, 'subscription' | 'webhook'>) => ({
+  ...subscription,
+  account: webhook.account,
+})
+
+const subscription = defineRow(
+  {
+    ...OF_WEBHOOK_EVENT,
+    path: '/api/v3/webhook/webhook-event/{id}',
+    cell: BY_SUBSCRIPTION,
+    data: SubscriptionRow,
+  },
+  {
+    noun: 'Subscription',
+    load: async (request) => withOwner(await loadWithin('subscription', request, loadSubscription)),
+    row: rowWithin('subscription'),
+    toRow: toSubscriptionRow,
+  },
+)
 
 export const subscriptionRoutes: Routes<WebhookDeps> = [
   defineRead(
     {
-      ...OF_WEBHOOK_EVENT,
-      path: '/api/v3/webhook/webhook/{id}/events',
-      cell: BY_WEBHOOK,
+      ...OF_EVENT_SET,
       action: 'find-set',
-      rowTag: SETTABLE,
       summary: "Read a webhook's event set",
-      params: IdParams,
-      data: EventSet,
     },
     {
       load: (request) => loadWithin('webhook', request, loadEventSet),
@@ -77,22 +101,17 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
   ),
   defineRoute(
     {
-      ...OF_WEBHOOK_EVENT,
+      ...OF_EVENT_SET,
       method: 'PUT',
-      path: '/api/v3/webhook/webhook/{id}/events',
-      cell: BY_WEBHOOK,
       action: 'set',
-      rowTag: SETTABLE,
       summary: "Replace a webhook's event set",
       description: 'The full desired list. `webhook.test` is prepended; ids absent from the body are unsubscribed.',
-      params: IdParams,
       body: EventSetBody,
-      data: EventSet,
       problems: ['limit_reached'],
     },
     {
-      row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
-      handle: async (deps, { db, params, scope, body, now }) => {
+      row: rowWithin('webhook'),
+      handle: async (deps: WebhookDeps, { db, params, scope, body, now }) => {
         const { events } = body
         const room = await lockRoom(deps, db, { scope, webhook: params.id })
         await checkMaySubscribe(db, scope, { webhook: params.id, events, pathOf: (index) => `events.${index}` })
@@ -109,14 +128,9 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       },
     },
   ),
-  defineRoute(
+  subscription.create(
     {
-      ...OF_WEBHOOK_EVENT,
-      method: 'POST',
-      path: '/api/v3/webhook/webhook-event',
-      action: 'create',
       cell: BY_NAMED_WEBHOOK,
-      status: 201,
       summary: 'Subscribe a webhook to an event type',
       body: CreateSubscriptionBody,
       data: SubscriptionWithWarnings,
@@ -125,22 +139,17 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
     async (deps: WebhookDeps, { db, scope, body, now }) => {
       await checkNewSubscription(db, scope, body)
       const room = await lockRoom(deps, db, { scope, webhook: body.webhook })
-      const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
-      room?.checkOwner(webhook.account)
+      const { warnings, ...made } = await subscribe(deps, db, { ...body, now })
+      room?.checkOwner(made.webhook.account)
       room?.check('subscriptions', 1)
-      return {
-        data: { ...toSubscriptionRow(subscription), warnings },
-        message: sayWarnings('Subscribed.', warnings),
-        changed: [{ id: subscription.id, account: webhook.account }],
-        location: `/api/v3/webhook/webhook-event/${subscription.id}`,
-      }
+      return { row: withOwner(made), more: { warnings }, message: sayWarnings('Subscribed.', warnings) }
     },
   ),
   defineList(
     {
-      ...OF_WEBHOOK_EVENT,
+      resource: 'webhook-event',
       path: '/api/v3/webhook/webhook-event',
-      accountScope: 'none',
+      ownAccounts: true,
       cell: BY_FILTERS,
       summary: 'List subscriptions',
       data: SubscriptionRow,
@@ -153,70 +162,29 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       message: 'Subscriptions.',
     },
   ),
-  defineRead(
+  subscription.read({ summary: 'Read one subscription' }),
+  subscription.update(
     {
-      ...OF_WEBHOOK_EVENT,
-      path: '/api/v3/webhook/webhook-event/{id}',
-      summary: 'Read one subscription',
-      params: IdParams,
-      data: SubscriptionRow,
-    },
-    {
-      load: (request) => loadWithin('subscription', request, loadSubscription),
-      toRow: (target) => toSubscriptionRow(target.subscription),
-      message: 'Subscription.',
-      changedOf: (target) => [{ id: target.subscription.id, account: target.webhook.account }],
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_WEBHOOK_EVENT,
-      method: 'PATCH',
-      path: '/api/v3/webhook/webhook-event/{id}',
-      action: 'update',
       summary: 'Move a subscription to another event type',
       description:
         'Unsubscribes from the current event type and subscribes to the new one. The answer is the new link, with its own id.',
-      params: IdParams,
       body: UpdateSubscriptionBody,
       data: SubscriptionWithWarnings,
       problems: ['conflict'],
     },
-    {
-      row: { find: (_deps: WebhookDeps, request) => checkWithin('subscription', request), neededBy: 'scope' },
-      handle: async (deps, { db, params, scope, body, now }) => {
-        await checkMaySubscribe(db, scope, { webhook: null, events: [body.event], pathOf: () => 'event' })
-        const moved = await changeSubscription(deps, db, { id: params.id, event: body.event, now })
-        const { subscription, webhook, warnings, isChanged } = moved
-        return {
-          data: { ...toSubscriptionRow(subscription), warnings },
-          message: sayWarnings(isChanged ? 'Subscription moved.' : 'Subscription unchanged.', warnings),
-          changed: isChanged ? [{ id: subscription.id, account: webhook.account }] : [],
-        }
-      },
+    async (deps: WebhookDeps, { db, params, scope, body, now }) => {
+      await checkMaySubscribe(db, scope, { webhook: null, events: [body.event], pathOf: () => 'event' })
+      const change = { id: params.id, event: body.event, now }
+      const { warnings, isChanged, ...moved } = await changeSubscription(deps, db, change)
+      const message = sayWarnings(isChanged ? 'Subscription moved.' : 'Subscription unchanged.', warnings)
+      return { row: withOwner(moved), more: { warnings }, isChanged, message }
     },
   ),
-  defineRoute(
-    {
-      ...OF_WEBHOOK_EVENT,
-      method: 'DELETE',
-      path: '/api/v3/webhook/webhook-event/{id}',
-      action: 'delete',
-      summary: 'Unsubscribe (soft)',
-      params: IdParams,
-      data: SubscriptionRow,
-      problems: ['conflict'],
-    },
-    {
-      row: { find: (_deps: WebhookDeps, request) => checkWithin('subscription', request), neededBy: 'scope' },
-      handle: async (_deps, { db, params, now }) => {
-        const { subscription, webhook } = await unsubscribe(db, params.id, now)
-        return {
-          data: toSubscriptionRow(subscription),
-          message: 'Unsubscribed.',
-          changed: [{ id: subscription.id, account: webhook.account }],
-        }
-      },
-    },
+  subscription.delete(
+    { summary: 'Unsubscribe (soft)', problems: ['conflict'] },
+    async (_deps, { db, params, now }) => ({
+      row: withOwner(await unsubscribe(db, params.id, now)),
+      message: 'Unsubscribed.',
+    }),
   ),
 ]

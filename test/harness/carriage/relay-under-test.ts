@@ -67,7 +67,7 @@ export async function buildRelayUnderTest() {
       monotonicMs += ms
       clock.advance(ms)
     },
-    facts: () => readOutboxFacts(db, 1_000_000),
+    facts: () => readOutboxFacts(db, { limit: 1_000_000 }),
     stored: () => log.entries().map(({ id }) => id),
     /** Rounds until one pauses; the pause. */
     settle: async (of: Relay = relay) => {

@@ -1,6 +1,5 @@
 import { buildCache } from '../../../base/cache.ts'
 
-/** The last event of a cache channel. */
 export interface CachedEvent {
   event: string
   data: string

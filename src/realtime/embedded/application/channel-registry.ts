@@ -36,9 +36,7 @@ interface ChannelState<Socket> {
 
 /** The channels of one application: the subscriptions of this process, and the shares of the others. */
 export interface ChannelRegistry<Socket> {
-  /** Adds a local subscription. */
   join(channel: ChannelName, socket: Socket, member?: Member): Transition[]
-  /** Ends a local subscription. */
   leave(channel: string, socket: Socket): Transition[]
   /** Sets the share of another process in a channel. `parse` reads its name. */
   setShare(process: string, channel: ChannelName, share: ChannelShare): Transition[]
@@ -49,13 +47,10 @@ export interface ChannelRegistry<Socket> {
   membersOf(channel: string): Member[]
   countMembers(channel: string): number
   hasMember(channel: string, userId: string): boolean
-  /** Connections over all processes. */
   countConnections(channel: string): number
-  /** The occupied channels. */
   list(): ChannelName[]
   /** The share of this process: of all members, or of these. */
   shareOf(channel: string, userIds?: Iterable<string>): ChannelShare
-  /** The shares of this process in all channels. */
   shares(): ChannelShare[]
   /** The shares of another process, as they were set. */
   sharesOf(process: string): ChannelShare[]

@@ -4,7 +4,6 @@ import type { Transition } from './channel-registry.ts'
 import { sendFrame } from './connection.ts'
 import type { Application, Connection, PublishedEvent, RealtimeContext, RecentPublish } from './state.ts'
 
-/** Publishes that the inspector can read back. */
 const RECENT_LIMIT = 200
 
 /** Delivers an event to the subscribers of this process. */

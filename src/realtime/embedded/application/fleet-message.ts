@@ -13,7 +13,6 @@ export function writeText({ process, number, payload, isCarried }: FleetNote): s
   return payload === undefined ? head : `${head} ${payload}`
 }
 
-/** A notification, as it arrives. */
 export interface FleetNote {
   process: string
   number: number

@@ -1,8 +1,6 @@
 import type { Application, Connection, RecentRevocations } from './state.ts'
 
-/**
- * Retention of a revocation, in milliseconds. A permission decided before it, in another process, may arrive after it.
- */
+/** Retention of a revocation. A permission decided before it, in another process, may arrive after it. */
 const REMEMBERED_MS = 5_000
 
 /** No revocation. */

@@ -10,22 +10,18 @@ import type { RealtimeApp } from '../frame/signature.ts'
 import type { CachedEvent, ChannelCache } from './channel-cache.ts'
 import type { ChannelRegistry, ChannelShare } from './channel-registry.ts'
 
-/** An access of a user. */
 export interface ChannelAccess {
   channel: string
   user: string
 }
 
-/** A subscription of a socket that was authorized. */
 export interface Permission extends ChannelAccess {
   socketId: string
   /** Owner of the channel; opaque here. */
   owner?: string
-  /** The token of the authorization. */
   token?: { name: string; endsAtMs: number | null } | undefined
 }
 
-/** Recent revocations in an application. */
 export interface RecentRevocations {
   /** Time of the withdrawal of a user's access to a channel. */
   withdrawals: Map<string, number>
@@ -70,7 +66,6 @@ export interface HeldToken extends PermittedToken {
   connections: Set<Connection>
 }
 
-/** An open connection. */
 export interface Connection {
   application: Application
   socketId: string
@@ -79,7 +74,6 @@ export interface Connection {
   webSocket: WebSocket
   /** The connection below the WebSocket. */
   socket: Duplex
-  /** Its subscriptions by channel. */
   channels: Map<string, ChannelName>
   /** The user it signed in as. */
   userId?: string | undefined
@@ -103,7 +97,6 @@ export interface Connection {
   clientEvents: Budget
 }
 
-/** An application in this process. */
 export interface Application {
   app: RealtimeApp
   registry: ChannelRegistry<Connection>
@@ -114,12 +107,10 @@ export interface Application {
   byUser: Map<string, Set<Connection>>
   /** The tokens with permissions on open connections, by name. */
   tokens: Map<string, HeldToken>
-  /** The last publishes, oldest first. */
   recent: RecentPublish[]
   revocations: RecentRevocations
 }
 
-/** An event on its way to the subscribers of some channels. */
 export interface PublishedEvent {
   event: string
   channels: readonly string[]
@@ -137,7 +128,6 @@ export interface RecentPublish {
   at: Date
   event: string
   channels: readonly string[]
-  /** Bytes of the data. */
   bytes: number
   source: PublishedEvent['source']
   /** The sender of a client event on a presence channel. */
@@ -180,7 +170,6 @@ export interface RealtimeContext {
   relay: Relay
 }
 
-/** Connection to the other processes. */
 export interface Relay {
   /** Resolves when the other processes can read the message; at once where there are none. */
   send(message: FleetMessage): Promise<void>

@@ -100,10 +100,7 @@ export function unsubscribe(context: RealtimeContext, connection: Connection, ch
   return true
 }
 
-/**
- * Withdraws the access of a connection to a channel: an existing subscription ends with `pusher:subscription_error`, and a new
- * one is refused until `permit`. Returns whether a subscription ended.
- */
+/** Withdraws a connection's access to a channel until `permit`. Returns whether a subscription ended. */
 export function withdraw(context: RealtimeContext, connection: Connection, channel: string): boolean {
   connection.withdrawn.add(channel)
   connection.permitted.delete(channel)

@@ -7,10 +7,7 @@ import { unsubscribe, withdraw } from './subscription.ts'
 /** Placeholder for a channel in a permission to sign in: no channel has this name. */
 export const SIGN_IN = ''
 
-/**
- * Maximum number of authorized channels of one connection. Each must be stored while the connection is open, because
- * its signature stays valid. A page with more of them reconnects, and starts again.
- */
+/** Maximum number of authorized channels of one connection, each stored: a page with more reconnects. */
 const PERMISSIONS_LIMIT = 1_000
 
 /** The users that connections of this process were permitted a channel for. */
@@ -20,10 +17,7 @@ export function listUsersHere({ byUser }: Application): string[] {
   return [...byUser].filter(isPermitted).map(([user]) => user)
 }
 
-/**
- * The channels that the connections of this process were permitted for a user, and what each belongs to; undefined for a
- * user without a connection.
- */
+/** The channels permitted for a user on this process, and what each belongs to; undefined without a connection. */
 export function listPermissionsHere({ byUser }: Application, user: string): ReadonlyMap<string, string> | undefined {
   const connections = byUser.get(user)
   if (!connections) return undefined
@@ -50,10 +44,7 @@ export function withdrawHere(context: RealtimeContext, application: Application,
   return ended
 }
 
-/**
- * Records for whom a subscription of a socket was authorized, and permits it again after a withdrawal, except right
- * after it: the permission may have been decided before.
- */
+/** Records for whom a socket was authorized, and permits it again, except right after a withdrawal. */
 export function permitHere(
   context: RealtimeContext,
   application: Application,
@@ -96,10 +87,7 @@ function holdToken(connection: Connection, channel: string, { name, user, endsAt
   connection.tokens.set(channel, name)
 }
 
-/**
- * Ends the permissions of a token on the connections of this process: its subscriptions, and the sign-in of
- * connections. Subscriptions under another token stay, and so do the connections.
- */
+/** Ends the permissions of a token on this process: its subscriptions and sign-ins, not the connections. */
 export function endTokenHere(context: RealtimeContext, { tokens }: Application, name: string): void {
   const entry = tokens.get(name)
   if (!entry) return

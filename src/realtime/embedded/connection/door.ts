@@ -13,10 +13,8 @@ import { makeSocketId } from '../frame/socket-id.ts'
 import { admit, serveMessage } from './client-session.ts'
 import { decideHandshake } from './handshake.ts'
 
-/** Timeout for a client's answer to a close. */
 const CLOSE_LIMIT_MS = 5_000
 
-/** Dependencies of the door. */
 export interface DoorParts {
   context: RealtimeContext
   addresses: AddressBook
@@ -121,7 +119,6 @@ function listen(context: RealtimeContext, connection: Connection): void {
   })
 }
 
-/** Ends everything of a closed connection. */
 function release(context: RealtimeContext, connection: Connection): void {
   const { application, socketId } = connection
   connection.isClosing = true

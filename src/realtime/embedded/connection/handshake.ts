@@ -6,7 +6,6 @@ import type { RealtimeLimits } from '../frame/limits.ts'
 /** Decision on a request for a connection: opened, refused over HTTP, or opened and closed with a code. */
 export type HandshakeVerdict = { key: string } | { status: 429 | 503 } | { close: CloseName }
 
-/** Facts that decide on a handshake. */
 export interface HandshakeFacts {
   /** Path and query. */
   url: string
@@ -24,10 +23,7 @@ export interface HandshakeFacts {
   nowMs: number
 }
 
-/**
- * Decides on a handshake. Refusals that a browser has to understand are closes with a code, since it shows no status of HTTP; those
- * that protect the server cost it no WebSocket.
- */
+/** Decides on a handshake: a browser sees codes of closes alone; refusals that protect the server cost no WebSocket. */
 export function decideHandshake(facts: HandshakeFacts): HandshakeVerdict {
   const { limits, addresses, address } = facts
   if (!facts.isServing) return { status: 503 }

@@ -26,7 +26,6 @@ export interface CarriedLane {
   counts: { repeats: number; losses: number }
 }
 
-/** Dependencies of the lane. */
 export interface CarriedLaneDeps {
   db: Database
   logger: Logger

@@ -6,9 +6,7 @@ import { buildCarriedLane } from './carried-lane.ts'
 import { readMessages } from './fleet.store.ts'
 import type { Peer, PeerList } from './fleet-peers.ts'
 
-/** Handles what other processes send, in the order of each. */
 export interface FleetInbox {
-  /** Takes a notification of the database. */
   takeNote(note: FleetNote): void
   /** Takes a text of the bus. Processes that the database has not named are ignored: others share the servers. */
   takeCarried(note: FleetNote): void
@@ -21,7 +19,6 @@ export interface FleetInbox {
   stop(): void
 }
 
-/** Dependencies of an inbox. */
 export interface FleetInboxDeps {
   id: string
   db: Database

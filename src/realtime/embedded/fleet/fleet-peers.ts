@@ -1,24 +1,15 @@
 import type { FleetNote } from '../application/fleet-message.ts'
 import type { OtherProcess } from './fleet.store.ts'
 
-/**
- * Number of checks without its lock after which a process has ended: one check may fall between two of its connections.
- */
+/** Checks without its lock after which a process has ended: one may fall between two of its connections. */
 const LOOKS_WITHOUT_LOCK = 2
 
-/**
- * Number of checks without a sign of life after which a process has ended, although the database still sees its
- * connection.
- */
+/** Checks without a sign of life after which a process has ended, although its connection is still open. */
 const LOOKS_WITHOUT_BEAT = 15
 
-/**
- * Number of checks for which messages are still written for a process considered ended: if it is running, it reads what
- * it missed.
- */
+/** Checks for which messages are written for a process considered ended: if it runs, it reads them. */
 const LOOKS_UNTIL_GIVEN_UP = 60
 
-/** State of another process. */
 export interface Peer {
   /** The number of its last message that was handled; undefined before the first. */
   last: number | undefined
@@ -49,7 +40,6 @@ export interface Repair {
   bytes: number
 }
 
-/** The other live processes. */
 export interface PeerList {
   size(): number
   /** Whether a message is needed: there are other processes, or one recently silent may return. */

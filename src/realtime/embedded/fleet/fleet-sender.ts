@@ -15,10 +15,7 @@ const REPEAT_WINDOW_MS = 10_000
 /** What was sent within this time before a stop is stored. */
 const UNDER_WAY_MS = 5_000
 
-/**
- * The kinds that the bus may carry: events, and counts of subscribers. What gives or ends access is always stored, and so
- * is what repairs a loss.
- */
+/** The kinds that the bus may carry. What gives or ends access, or repairs a loss, is always stored. */
 const CARRIED: ReadonlySet<FleetMessage['kind']> = new Set(['publish', 'shares', 'state'])
 
 /** Numbers the messages of a process, and sends them in their order. */

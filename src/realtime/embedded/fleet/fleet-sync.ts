@@ -109,10 +109,7 @@ export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: ()
   }
 }
 
-/**
- * Collects the changes of this process and sends the shares that they make; changes during a statement share the next
- * message. Totals are sent, so a repetition is harmless.
- */
+/** Collects changes of this process during a statement, and sends totals: a repetition is harmless. */
 function buildShareChanges(send: (message: FleetMessage) => Promise<void>) {
   const changed = new Map<Application, Map<string, Set<string>>>()
   let isSending = false

@@ -1,6 +1,6 @@
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
-import { statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../../postgres/statement/statement.ts'
 import { writeNote } from '../application/fleet-message.ts'
 
 /** The channel of notifications between the processes. */
@@ -9,7 +9,6 @@ export const FLEET_CHANNEL = 'signalbox_realtime'
 /** The lock that a process holds while its listening connection is open. */
 export const fleetLock = (process: string) => `${ADVISORY_LOCKS.realtimeProcess.key}${process}`
 
-/** A message to the other processes. */
 export interface OutgoingMessage {
   number: number
   payload: string
@@ -72,17 +71,12 @@ export interface MessageRange {
   upTo: number
 }
 
-const read = statement<OutgoingMessage, MessageRange>(`
+/** The stored messages of a range, in their order. */
+export const readMessages = statement<OutgoingMessage, MessageRange>(`
   select number, payload from realtime_relay
   where process = $process and is_carried = $isCarried and number > $after and number <= $upTo
   order by number`)
 
-/** The stored messages of a range, in their order. */
-export function readMessages(db: Database, range: MessageRange): Promise<OutgoingMessage[]> {
-  return read(db, range)
-}
-
-/** Another process, as the database knows it. */
 export interface OtherProcess {
   id: string
   seenAtMs: number
@@ -100,7 +94,6 @@ export interface Heartbeat {
   now: Date
   isOnBus: boolean
   carried: number
-  /** Open connections. */
   connections: number
 }
 
@@ -148,12 +141,8 @@ export async function sumConnections(db: Database, since: Date): Promise<{ proce
   return row ?? { processes: 0, connections: 0 }
 }
 
-const remove = statement<never, { process: string }>('delete from realtime_process where id = $process')
-
 /** Removes a process that stops. */
-export async function removeProcess(db: Database, process: string): Promise<void> {
-  await remove(db, { process })
-}
+export const removeProcess = changeStatement<{ process: string }>('delete from realtime_process where id = $process')
 
 /** Deletes old messages, and processes that ended without an announcement. */
 export const sweepFleet = statement<never, { messages: Date; processes: Date }>(`

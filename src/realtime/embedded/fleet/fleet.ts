@@ -10,10 +10,8 @@ import { buildFleetInbox } from './fleet-inbox.ts'
 import { buildPeerList } from './fleet-peers.ts'
 import { buildFleetSender } from './fleet-sender.ts'
 
-/** Interval of the heartbeat of a process, and of its read of the others. */
 const BEAT_MS = 1_000
 
-/** Number of heartbeats between deletions of old rows. */
 const SWEEP_EVERY_BEATS = 20
 
 /** Retention of messages for processes that missed them, and of rows of ended processes. */
@@ -36,9 +34,7 @@ export interface FleetCounts {
  * counts of subscribers, and the database repairs what it loses (docs/decisions/0064-realtime-over-nats.md).
  */
 export interface Fleet {
-  /** The id of this process. */
   id: string
-  /** Whether there are other processes. */
   hasPeers(): boolean
   /** Whether this is the oldest process: one of them reports for all. */
   isOldest(): boolean
@@ -55,7 +51,6 @@ export interface Fleet {
   stop(): Promise<void>
 }
 
-/** Options and callbacks of a fleet. */
 export interface FleetOptions {
   id: string
   db: Database
@@ -67,13 +62,10 @@ export interface FleetOptions {
   /** Whether the clock is trusted; otherwise nothing is deleted. Default: always. */
   isTrusted?: () => boolean
   logger: Logger
-  /** Open connections of this process. */
   countConnections: () => number
   /** Runs for each message of another process, in the order of that process. */
   onMessage: (process: string, message: FleetMessage) => void
-  /** Runs for a new process. */
   onPeer: (process: string) => void
-  /** Runs for a process that ended. */
   onPeerGone: (process: string) => void
   /** Runs for a process of which messages are lost. */
   onLost: (process: string) => void
@@ -179,7 +171,7 @@ export function buildFleet(options: FleetOptions): Fleet {
       stopping.abort()
       inbox.stop()
       joined.resolve()
-      await Promise.all([listener.stop(), bus?.stop(), removeProcess(db, id).catch(() => {})])
+      await Promise.all([listener.stop(), bus?.stop(), removeProcess(db, { process: id }).catch(() => {})])
     },
   }
 }

@@ -5,14 +5,11 @@ const KEPT_MS = 60_000
 const KEPT_LIMIT = 20_000
 const KEPT_LIMIT_BYTES = 16_777_216
 
-/** The last messages that a process sent by the bus. */
 export interface MessageHistory {
   add(messages: readonly OutgoingMessage[], nowMs: number): void
-  /** Forgets messages that were not sent at all. */
   remove(messages: readonly OutgoingMessage[]): void
   /** The kept messages after a number, up to another; `first` is the number from which on all are kept. */
   read(after: number, upTo: number): { first: number; messages: OutgoingMessage[] }
-  /** The kept messages that were added since a time. */
   readSince(atMs: number): OutgoingMessage[]
 }
 

@@ -1,4 +1,3 @@
-/** A minute. */
 const WINDOW_MS = 60_000
 
 interface Entry {

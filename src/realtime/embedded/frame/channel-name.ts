@@ -1,6 +1,4 @@
-/**
- * Requirement of a channel on its subscribers. `user` is the channel of one signed-in user (`#server-to-user-<id>`).
- */
+/** Requirement of a channel on subscribers; `user` is that of one signed-in user (`#server-to-user-<id>`). */
 export type ChannelKind = 'public' | 'private' | 'presence' | 'encrypted' | 'user'
 
 /** A valid channel name with the properties of its prefix. */

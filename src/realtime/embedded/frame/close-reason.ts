@@ -28,7 +28,6 @@ export const CLOSE_REASONS = {
   'binary-frame': { code: 1003, reason: 'Text frames only' },
 } as const satisfies Record<string, CloseReason>
 
-/** Names a close. */
 export type CloseName = keyof typeof CLOSE_REASONS
 
 /** Reason of a refused or ended subscription: the members of `pusher:subscription_error`, and its text. */
@@ -39,7 +38,6 @@ export interface SubscriptionRefusal {
   error: string
 }
 
-/** Every refusal of a subscription. */
 export const SUBSCRIPTION_REFUSALS = {
   'invalid-name': { type: 'InvalidChannel', status: 400, error: 'The channel name is invalid' },
   'auth-missing': { type: 'AuthError', status: 401, error: 'Auth info required to subscribe' },
@@ -53,7 +51,6 @@ export const SUBSCRIPTION_REFUSALS = {
   'too-many-members': { type: 'LimitReached', status: 429, error: 'The channel has too many members' },
 } as const satisfies Record<string, SubscriptionRefusal>
 
-/** Names a refusal. */
 export type RefusalName = keyof typeof SUBSCRIPTION_REFUSALS
 
 /** The code of `pusher:error` after a client event over the limit. */

@@ -11,11 +11,8 @@ export interface RealtimeLimits {
   /** Messages a second of one connection, and how many may come at once. Beyond: close 4301. */
   messagesPerSecond: number
   messageBurst: number
-  /** Channels of one connection. */
   channelsPerConnection: number
-  /** Bytes of the data of an event. */
   eventBytes: number
-  /** Client events a second of one connection. */
   clientEventsPerSecond: number
   /** Members of a presence channel, over all processes. */
   members: number
@@ -34,7 +31,6 @@ export interface RealtimeLimits {
   cacheSeconds: number
 }
 
-/** Default limits. */
 const DEFAULT_LIMITS: RealtimeLimits = {
   connections: 5_000,
   connectionsPerAddress: 500,
@@ -58,10 +54,7 @@ const DEFAULT_LIMITS: RealtimeLimits = {
 /** Growth of data as JSON within JSON: every character of an event escaped, and every quote of a member. */
 const ESCAPED = { event: 6, member: 2 } as const
 
-/**
- * The limits with defaults: the buffer is at least twice the largest frame that the other limits allow, the list of all
- * members or one event.
- */
+/** The limits with defaults: the buffer is at least twice the largest frame that the others allow. */
 export function buildLimits(given: Partial<RealtimeLimits> = {}): RealtimeLimits {
   const limits = { ...DEFAULT_LIMITS, ...given }
   const { members, memberBytes, eventBytes } = limits

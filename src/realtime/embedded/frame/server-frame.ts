@@ -23,7 +23,6 @@ export function writeHello(socketId: string, activityTimeoutSeconds: number): st
 export const PING_TEXT = '{"event":"pusher:ping","data":"{}"}'
 export const PONG_TEXT = '{"event":"pusher:pong","data":"{}"}'
 
-/** A member of a presence channel. */
 export interface Member {
   id: string
   info: unknown

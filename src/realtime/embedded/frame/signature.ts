@@ -17,10 +17,7 @@ export function buildSigninText(socketId: string, userData: string): string {
   return `${socketId}::user::${userData}`
 }
 
-/**
- * The text that authorizes a request of the HTTP API: method, path, and the parameters except the signature in the order
- * of their names.
- */
+/** The text that authorizes a request: method, path, and the parameters but the signature, by their names. */
 export function buildRequestText(method: string, path: string, parameters: ReadonlyMap<string, string>): string {
   const pairs = [...parameters]
     .filter(([name]) => name !== 'auth_signature')

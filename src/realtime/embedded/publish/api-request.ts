@@ -25,7 +25,6 @@ export function refuse(status: number, body: string, headers?: Record<string, st
   return { status, body, ...(headers && { headers }) }
 }
 
-/** Parsed request. */
 export interface ApiTarget {
   /** As sent and signed. */
   path: string
@@ -33,10 +32,7 @@ export interface ApiTarget {
   parameters: ReadonlyMap<string, string>
 }
 
-/**
- * Parses path and parameters; undefined for an ambiguous query. Signatures cover the decoded parameters, so a value
- * with `&` could mean two parameters.
- */
+/** Parses path and parameters; undefined for a query in which a value with `&` could mean two parameters. */
 export function readTarget(url: string): ApiTarget | undefined {
   const [path = '', query = ''] = url.split(/\?(.*)/s, 2)
   const parameters = new Map<string, string>()

@@ -6,7 +6,6 @@ import { type ChannelName, isUserId, parseChannelName } from '../frame/channel-n
 import { type ApiAnswer, decode, findSignatureFault, readBody, readTarget, refuse } from './api-request.ts'
 import { type Attribute, type PublishRequest, readAttributes, readBatch, readEvent } from './publish-body.ts'
 
-/** A request whose signature is valid. */
 interface SignedRequest {
   application: Application
   /** The path below `/apps/{id}`, its segments decoded. */
@@ -50,7 +49,6 @@ export function buildPublishApi({ context }: { context: RealtimeContext }) {
   return { handle, isSigned: (request: IncomingMessage): boolean => !('status' in readSigned(context, request)) }
 }
 
-/** Reads path and signature of a request: its parts, or a refusal. */
 function readSigned(
   context: RealtimeContext,
   request: IncomingMessage,
@@ -114,9 +112,7 @@ async function publishBatch(context: RealtimeContext, { application, body }: Sig
   return { status: 200, body: { batch } }
 }
 
-/**
- * Passes events to the other processes first: if that fails, the publisher can repeat the request without duplicates.
- */
+/** Passes events to the other processes first: if that fails, a repetition makes no duplicates. */
 async function publish(
   context: RealtimeContext,
   application: Application,

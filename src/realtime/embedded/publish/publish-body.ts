@@ -4,16 +4,13 @@ import { EVENT_NAME_LIMIT, parseObject } from '../frame/client-frame.ts'
 import { isSocketId } from '../frame/socket-id.ts'
 import { type ApiAnswer, refuse } from './api-request.ts'
 
-/** Channels of one event. */
 const CHANNELS_LIMIT = 100
 
-/** Events of one batch. */
 const BATCH_LIMIT = 10
 
 /** Attributes of a channel that a request may ask for. */
 const ATTRIBUTES = ['user_count', 'subscription_count', 'cache'] as const
 
-/** Names an attribute. */
 export type Attribute = (typeof ATTRIBUTES)[number]
 
 /** An event to publish, and the attributes of its channels to answer with. */

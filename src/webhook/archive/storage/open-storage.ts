@@ -31,13 +31,9 @@ export function parsePlace(place: string): BucketPlace | undefined {
   return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
 }
 
-/** The endpoint of a region without one of its own. */
 const endpointOf = (region: string) => `https://s3.${region}.amazonaws.com`
 
-/**
- * Opens a folder or a bucket. `isWritten`: whether files are stored. Throws an `ArchiveError` for a malformed place and missing
- * credentials, whose values it never shows.
- */
+/** Opens a folder or a bucket. Throws an `ArchiveError` for a malformed place or missing credentials. */
 export async function openStorage(
   place: string,
   given: S3Deps & { environment: StorageEnvironment; isWritten: boolean },

@@ -4,7 +4,6 @@ import { AwsV4Signer } from 'aws4fetch'
 import { Agent, type Dispatcher, request } from 'undici'
 import { ArchiveError } from './archive-error.ts'
 
-/** Where and by whom object storage is spoken to. */
 export interface S3Settings {
   /** `https://host` of the service; the bucket is the first part of the path. */
   endpoint: string
@@ -15,7 +14,6 @@ export interface S3Settings {
   sessionToken: string | undefined
 }
 
-/** What the client takes from outside. */
 export interface S3Deps {
   now: () => Date
   /** Waits before another try. */

@@ -7,7 +7,6 @@ import { ArchiveError } from './archive-error.ts'
 import { openS3Client, type S3Answer, type S3Client, type S3Deps, type S3Settings } from './s3-client.ts'
 import type { Storage } from './storage.ts'
 
-/** Limit of one page of a listing, in bytes: 1,000 names. */
 const LIST_BYTES = 4 * 1024 * 1024
 
 /** Opens a bucket that speaks the protocol of S3. `prefix`: empty, or ends with a slash. */

@@ -4,10 +4,7 @@ export interface Digest {
   sha256: string
 }
 
-/**
- * A place that keeps files by name, such as `events/home/none/2026-09-01/0.parquet`. A file is there whole or not at all. Failures
- * are `ArchiveError`s.
- */
+/** Files by name (`events/home/none/2026-09-01/0.parquet`), each there whole or not at all. Throws `ArchiveError`s. */
 export interface Storage {
   /** The place, for messages; without credentials. */
   readonly place: string
@@ -15,17 +12,14 @@ export interface Storage {
   readonly workDir: string
   /** Stores the local file `path`, and takes it away from there. Replaces a file of the same name. */
   put(name: string, path: string, digest: Digest): Promise<void>
-  /** Stores a text likewise. */
   putText(name: string, text: string): Promise<void>
   /** The text of a file of at most `limit` bytes; undefined for a missing one. */
   readText(name: string, limit: number): Promise<string | undefined>
   /** The bytes of a file from `start` to before `end`. */
   readRange(name: string, start: number, end: number): Promise<ArrayBuffer>
-  /** Reads a whole file and measures it. */
   digest(name: string): Promise<Digest>
   /** The names that begin with `prefix`, which ends with a slash, in any order. */
   list(prefix: string): AsyncIterable<string>
-  /** Removes a file; nothing for a missing one. */
   remove(name: string): Promise<void>
   /** Removes what is unfinished. */
   close(): Promise<void>
