@@ -3,8 +3,8 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import {
   changeStatement,
-  soleRowStatement,
   rowStatement,
+  soleRowStatement,
   statement,
   testStatement,
   valueStatement,
