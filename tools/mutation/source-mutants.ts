@@ -39,7 +39,14 @@ const DROPPED_CALLS = new Set([
 ])
 /** Calls whose objects are columns: one that is missing is a mutant. */
 const COLUMN_CALLS = new Set(['set', 'values'])
-const STATEMENT_CALLS = new Set(['statement', 'rowStatement', 'closingStatement', 'aheadStatement'])
+const STATEMENT_CALLS = new Set([
+  'statement',
+  'rowStatement',
+  'soleRowStatement',
+  'closingStatement',
+  'aheadStatement',
+  'sweepStatement',
+])
 /** Log calls, and the points at which crash tests stop a process. */
 const UNJUDGED_CALL = /(?:^|\.)(?:logger\.\w+|on\w*Point)$/
 const SQL_WORD =
