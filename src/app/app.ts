@@ -58,7 +58,6 @@ export interface App extends Omit<Workers, 'start' | 'stop' | 'notify'>, Lifecyc
   keyring: Keyring
   callbackRules: CallbackRules
   workerId: string
-  /** The embedded realtime server, where the settings ask for one. */
   realtimeServer: MountedRealtime | undefined
   baseUrl(): string
   cells: Cells
@@ -164,7 +163,6 @@ async function buildAppServer(
   return { server, baseUrl }
 }
 
-/** Mounts the routes of a process with the role `api`. */
 async function mountApi(
   server: FastifyInstance,
   options: AppOptions,

@@ -25,7 +25,6 @@ export interface Demonstration {
   show(): Promise<string[]>
 }
 
-/** The parts of a listening service, for the demonstration. */
 interface ListeningService {
   app: App
   resources: Resources
@@ -50,7 +49,6 @@ export interface ServeOptions {
   fillDatabase?: FillDatabase | undefined
   /** Starts although SECRET_KEY decrypts no stored secret: the key is lost, and every secret will be rotated. */
   isKeyLost?: boolean
-  /** Prints a line for the user at the terminal. */
   print: (line: string) => void
   /** The clock of the machine. Default: this one's. */
   machine?: Clock
@@ -222,7 +220,6 @@ function reportIdleSettings({ idleSettings }: Config, logger: Logger): void {
   logger.warn({ settings }, 'settings without effect: see docs/operations.md, settings without effect')
 }
 
-/** Log fields of a started service. */
 function describeService(app: App, { host, roles, appEnv }: Config) {
   return {
     address: host,

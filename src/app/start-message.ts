@@ -32,7 +32,6 @@ export function printStart(parts: {
   config: Config
   print: (line: string) => void
   seconds: number
-  /** Commands to try, of the demonstration. */
   commands: readonly string[]
 }): void {
   const { app, admin, config, print, seconds, commands } = parts

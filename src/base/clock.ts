@@ -28,10 +28,7 @@ export const systemClock: Clock = {
 /** The clock of the machine, independent of an adopted clock. */
 export const machineClock: Clock = { now: () => readMachine(), sleep: systemClock.sleep }
 
-/**
- * Makes `Date.now` this clock for the whole process: the OAuth provider, the sign-in library and the log read the time
- * there, and a process has one. Returns the function that restores it.
- */
+/** Makes `Date.now` this clock for the process: its libraries read the time there. Returns what restores it. */
 export function adoptClock(clock: Pick<Clock, 'now'>): () => void {
   const now = () => clock.now()
   Date.now = now

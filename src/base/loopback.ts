@@ -1,7 +1,4 @@
-/**
- * Whether `hostname` names this machine: `localhost` and names below it (RFC 6761 section 6.3), 127.0.0.0/8, `::1`. As the
- * URL parser writes it, which gives every spelling of an IPv4 address as four decimals.
- */
+/** Whether a host as the URL parser writes it is this machine: `localhost` (RFC 6761, 6.3), 127.0.0.0/8, `::1`. */
 export function isLoopbackHostname(hostname: string): boolean {
   return /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
 }

@@ -11,10 +11,7 @@ export interface SpanIds extends IdGenerator {
   withTraceId<T>(traceId: string | undefined, start: () => T): T
 }
 
-/**
- * Builds the id generator of a provider. The SDK calls it inside `startSpan`, without the options of the span, so the id
- * of the trace is kept here for the length of that synchronous call.
- */
+/** Builds the ids of a provider. The SDK asks inside `startSpan`, so the trace's id is kept for that call. */
 export function buildSpanIds(random: Random): SpanIds {
   let given: string | undefined
   return {

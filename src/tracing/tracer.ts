@@ -39,10 +39,7 @@ export interface Tracer {
   startSpan(name: string, start: SpanStart): Span
 }
 
-/**
- * Builds the tracer of a process without an export: it creates contexts and records nothing. A new trace is not sampled;
- * a continued one keeps its flag (W3C Trace Context, 3.2.2.5.1).
- */
+/** The tracer without an export: new traces are not sampled, continued ones keep their flag (W3C, 3.2.2.5.1). */
 export function buildContextTracer(random: Random): Tracer {
   return {
     startSpan: (_name, { parent, traceId }) => {

@@ -9,7 +9,6 @@ import { buildContextTracer, type Tracer } from './tracer.ts'
 /** Traces of one process. */
 export interface Tracing {
   tracer: Tracer
-  /** For the HTTP server. */
   startTrace: RequestTraceStart
   /** Sends the queued spans, within 2 s. Called last, when every span has ended. */
   stop(): Promise<void>

@@ -44,12 +44,6 @@ export const EXPLAINED_OF_IDENTITY: readonly Explained[] = [
   })),
   {
     path: 'src/identity/address-proof/address-proof.store.ts',
-    lineText: "if (!row) throw new Error('the statement that describes an address returns a row')",
-    change: '!row -> false',
-    reason: 'only for the types: the statement returns a row always',
-  },
-  {
-    path: 'src/identity/address-proof/address-proof.store.ts',
     lineText: "if (!admitted) throw new Error('the statement that admits a proof of an address returns a row')",
     change: '!admitted -> false',
     reason: 'only for the types: the statement returns a row always',

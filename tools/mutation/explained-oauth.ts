@@ -46,18 +46,6 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only has an early refusal take as long as a late one, which no test measures',
   },
   {
-    path: 'src/oauth/grant/grant.store.ts',
-    lineText: "if (!kept) throw new Error('a grant was not written')",
-    change: '!kept -> false',
-    reason: 'only for the types: the statement writes and returns a row always',
-  },
-  {
-    path: 'src/oauth/grant/engine-grant.store.ts',
-    lineText: "if (!kept) throw new Error('a grant was not written')",
-    change: '!kept -> false',
-    reason: 'only for the types: the statement writes and returns a row always',
-  },
-  {
     path: 'src/oauth/provider/provider-pages.ts',
     lineText: "if (typeof ctx.body === 'string') replaceSubmitPage(ctx, { brand, texts: chooseOwnTexts(ctx) })",
     change: "typeof ctx.body === 'string' -> true",
@@ -135,12 +123,6 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     lineText: "return typeof value === 'string' ? value : undefined",
     change: "typeof value === 'string' -> true",
     reason: 'only for the types: a form with anything but text was refused before',
-  },
-  {
-    path: 'src/oauth/exchange/exchange.store.ts',
-    lineText: "if (!row) throw new Error('claim_exchange returns one row')",
-    change: '!row -> false',
-    reason: 'only for the types: the function of the database returns a row always',
   },
   {
     path: 'src/oauth/provider/state/adapter.ts',

@@ -111,8 +111,8 @@ export const EXPLAINED: readonly Explained[] = [
   },
   {
     path: 'src/identity/user/user.ts',
-    lineText: "await deleteProofTokens(db, user.id, 'reset')",
-    change: "await deleteProofTokens(db, user.id, 'reset') -> ;",
+    lineText: "await deleteProofTokens(db, { userId: user.id, purpose: 'reset' })",
+    change: "await deleteProofTokens(db, { userId: user.id, purpose: 'reset' }) -> ;",
     reason: 'the end of the access, which comes before, deletes them as well',
   },
   {

@@ -13,16 +13,13 @@ import type { FeatureParts } from '../feature/feature.ts'
 import type { CellWatch } from './cell-watch.ts'
 import type { CellWorkers } from './cell-workers.ts'
 
-/** The parts of features that are of a cell. */
 type CellParts = Required<Pick<FeatureParts, 'pulls' | 'publications' | 'homeDb'>>
 
 /** The databases of requests. */
 export interface AppPlaces extends Places {
-  /** Drops what a change made out of date. */
   invalidate(change: Invalidation): void
 }
 
-/** A cell as requests use it. */
 interface CellPlace {
   place: Place
   reads: ReadSubscriptions

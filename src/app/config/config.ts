@@ -162,21 +162,13 @@ function buildConfig(values: Values, directory: string) {
     webhookConcurrencyPerWebhook: values.WEBHOOK_CONCURRENCY_PER_WEBHOOK ?? 64,
     realtime,
     ...readRealtimeConfig(values),
-    corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
-    portalFrameAncestors: values.PORTAL_FRAME_ANCESTORS ?? [],
+    ...readServing(values),
     alertWebhookUrl: values.ALERT_WEBHOOK_URL,
     alertWebhookSecret: values.ALERT_WEBHOOK_SECRET,
     provisioningConcurrency: values.PROVISIONING_CONCURRENCY ?? 64,
     provisioningConcurrencyPerTarget: values.PROVISIONING_CONCURRENCY_PER_TARGET ?? 8,
-    rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
     /** Of an account without its own. */
     accountLimits: readAccountLimits(values),
-    rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
-    trustProxy: values.TRUST_PROXY ?? false,
-    httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,
-    metricsPort: values.METRICS_PORT,
-    metricsToken: values.METRICS_TOKEN,
-    otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
     sessionCookieDomain: values.SESSION_COOKIE_DOMAIN,
     redirectAllowList: values.AUTH_REDIRECT_ALLOW_LIST ?? [],
     ...readBrand(values, directory),
@@ -187,6 +179,21 @@ function buildConfig(values: Values, directory: string) {
     isLogLevelGiven: values.LOG_LEVEL !== undefined,
     /** Given settings without effect in this environment, which the start reports. */
     idleSettings: listIdleSettings(values, realtime.kind),
+  }
+}
+
+/** What the service answers to whom, and what it reports. */
+function readServing(values: Values) {
+  return {
+    rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,
+    rateLimitStrictPerMinute: values.RATE_LIMIT_STRICT_PER_MINUTE ?? 60,
+    trustProxy: values.TRUST_PROXY ?? false,
+    httpMaxConnections: values.HTTP_MAX_CONNECTIONS ?? 2_000,
+    metricsPort: values.METRICS_PORT,
+    metricsToken: values.METRICS_TOKEN,
+    otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    corsAllowedOrigins: values.CORS_ALLOWED_ORIGINS ?? [],
+    portalFrameAncestors: values.PORTAL_FRAME_ANCESTORS ?? [],
   }
 }
 

@@ -16,10 +16,7 @@ export function readHashCost(values: Values): HashCost {
   }
 }
 
-/**
- * Production refuses a password hash that costs less than OWASP's Password Storage Cheat Sheet asks
- * (docs/contract/configuration.md#cost-of-password-hashes). Returns a sentence when it does.
- */
+/** A sentence for a hash of production below OWASP's cost (docs/contract/configuration.md#cost-of-password-hashes). */
 export function findCheapHash(values: Values, appEnv: AppEnv): string[] {
   const { memory, passes } = readHashCost(values)
   const least = findSafeMemory(passes)

@@ -67,7 +67,6 @@ import { findOpenFiles } from './open-files.ts'
 export interface DoctorFixture {
   /** Default: that of this process. */
   environment?: Record<string, string | undefined>
-  /** The working directory. */
   directory: string
   clock: Clock
   random: Random

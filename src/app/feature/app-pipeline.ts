@@ -41,7 +41,6 @@ export function buildPipeline(parts: {
   equalEntries: EqualEntries
   passwords: PasswordHashing
   notify: () => void
-  /** Receives the events of changes. */
   onRecorded: RecordDeps['onRecorded']
 }): BuiltPipeline {
   const { options, ids, baseUrl, caches, limiter, equalEntries, passwords, notify, onRecorded } = parts

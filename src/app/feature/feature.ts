@@ -68,7 +68,6 @@ export interface FeatureParts {
   health: HealthDeps
   readServiceFacts: () => Promise<ServiceFacts>
   realtime: RealtimeDeps & TestEventDeps
-  /** Counts a sign-in by a connection that ended. */
   countConnectionSignIn: ConnectionCounter['countConnectionSignIn']
   engine: Engine
   connections: ConnectionEngines

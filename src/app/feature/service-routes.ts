@@ -24,12 +24,9 @@ export interface ServiceRouteDeps {
   metrics: Metrics
   catalogue: readonly CatalogueEntry[]
   hasStarted: () => boolean
-  /** The clock, where it follows the database's. */
   time?: DatabaseClock | undefined
-  /** The use of the read replica; undefined without one. */
   replica?: (() => ReplicaState) | undefined
   isStopping: () => boolean
-  /** The access to `/metrics` on the port of the service. */
   metricsAccess: MetricsAccess
   /** Counts a request to one of these routes; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void
@@ -79,7 +76,6 @@ function mountProbes(server: FastifyInstance, deps: ServiceRouteDeps): void {
   })
 }
 
-/** Readiness error of a process without a trusted clock. */
 function describeSkew(skewMs: number): string {
   return `clock of the machine is ${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the database`
 }

@@ -4,7 +4,6 @@ import { type Clock, machineClock, readMonotonicMs } from '../../base/clock.ts'
 /** Maximum of pending output in bytes: some 3,000 lines. Beyond it lines are dropped and counted. */
 export const LOG_BUFFER_BYTES = 1_048_576
 
-/** Bytes of one write. */
 const CHUNK_BYTES = 65_536
 
 /** Pause after a failed write, in milliseconds. To a full pipe it doubles while its reader stalls. */

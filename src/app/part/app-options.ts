@@ -7,30 +7,24 @@ import type { HashingSemaphore } from '../../identity/password/hashing-semaphore
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { ResolveTxt } from '../../outbound/guard/dns-text.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { DatabasePools } from '../../postgres/cell/cells.ts'
 import type { ReplicaPool } from '../../postgres/replica-pool.ts'
-import type { DatabasePool } from '../../postgres/statement/database.ts'
 import type { Config, ServiceSecrets } from '../config/config.ts'
 
 /** Reads the number of lines that are not in the log. */
 export type LogCounts = () => { dropped: number; summed: number }
 
-/** The configuration and the dependencies of the app. */
-export interface AppOptions {
+type HomePools = Pick<DatabasePools, 'database' | 'connectionString'> & Partial<DatabasePools>
+
+/**
+ * The configuration and the dependencies of the app. Without a pool of their own the reads and the workers have that of
+ * requests, the lease and the maintenance that of the workers.
+ */
+export interface AppOptions extends HomePools {
   config: Config
   secrets: ServiceSecrets
-  /** The pool of requests. */
-  database: DatabasePool
-  /** The pool of lists and other reads that may be long. Default: that of requests. */
-  readDatabase?: DatabasePool
   /** The pool of reads on a replica. Default: none. */
   replicaDatabase?: ReplicaPool | undefined
-  /** The pool of the workers. Default: that of requests. */
-  workerDatabase?: DatabasePool
-  /** The connection of the workers' lease, and the pool of maintenance. Default: that of the workers. */
-  leaseDatabase?: DatabasePool
-  maintenanceDatabase?: DatabasePool
-  /** A connection string to PostgreSQL itself, for LISTEN. */
-  connectionString: string
   clock: Clock
   /** The clock, where it follows the database's: in the service, and not in tests that set the time. */
   time?: DatabaseClock

@@ -7,7 +7,6 @@ import { deriveColors } from '../../identity/pages/brand/brand-color.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Config } from '../config/config.ts'
 
-/** Settings of the appearance of mails. */
 type MailSettings = Pick<Config, 'mailTemplateDir' | 'brandColor' | 'mailLogoPath' | 'brandLogoPath'>
 
 /** The templates of mails with the brand's colours and logo. Throws an Error with setting, rule and remedy. */

@@ -17,7 +17,6 @@ export interface CommandChange {
   resource: string
   action: string
   target: string | null
-  /** Path of the resource. */
   url: string | null
   /** Of a resource that an account owns: this account. Default: the event has none. */
   account?: AccountId | null

@@ -4,10 +4,8 @@ import { findDatabaseFault } from '../../postgres/connection/database-fault.ts'
 import { isDatabaseUnavailable } from '../../postgres/statement/database.ts'
 import { describeFatal } from '../log/fatal.ts'
 
-/** Pause between two tries of a start. */
 const RETRY_MS = 500
 
-/** Interval between log lines during the wait. */
 const LINE_EVERY_MS = 5_000
 
 export interface DatabaseWait {

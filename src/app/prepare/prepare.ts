@@ -6,7 +6,6 @@ import { FatalError } from '../log/fatal.ts'
 import { waitForDatabase } from './database-wait.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
 
-/** SQLSTATE of PostgreSQL. */
 const INSUFFICIENT_PRIVILEGE = '42501'
 
 /** Events reach the outbox of the event log from here on. Throws a `FatalError` without the right to create a trigger. */

@@ -2,12 +2,12 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { DatabaseClock } from '../../base/database-clock.ts'
 import type { Random } from '../../base/random.ts'
+import type { DatabasePools } from '../../postgres/cell/cells.ts'
 import { findPrimaryChoice } from '../../postgres/connection/host-client.ts'
 import type { Siblings } from '../../postgres/connection/pool-guard.ts'
 import type { EmbeddedPostgres } from '../../postgres/embedded/embedded.ts'
 import { openReplica, type ReplicaPool } from '../../postgres/replica-pool.ts'
 import {
-  type DatabasePool,
   EVENT_QUEUE_OFF,
   INDEX_ONLY_PLANS,
   INDEX_PLANS,
@@ -22,22 +22,10 @@ import type { Config, ServiceSecrets } from '../config/config.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 
 /** Resources of a command: the open database and the service's secrets. */
-export interface Resources {
+export interface Resources extends DatabasePools {
   config: Config
-  /** A connection string to PostgreSQL itself, for migrations and LISTEN. */
-  connectionString: string
-  /** The pool of requests and commands. */
-  database: DatabasePool
-  /** The pool of lists and other long reads, separate so that they do not take the connections of requests. */
-  readDatabase: DatabasePool
   /** The pool of reads on the replica of DATABASE_READ_URL, whose connections lead to the primary where it lacks something. */
   replicaDatabase: ReplicaPool | undefined
-  /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
-  workerDatabase: DatabasePool
-  /** One connection for the lease of the workers, which must not wait behind their statements. */
-  leaseDatabase: DatabasePool
-  /** The pool of maintenance, whose statements may take longer. */
-  maintenanceDatabase: DatabasePool
   secrets: ServiceSecrets
   /** The embedded server, when DATABASE_URL is not set and no running service has started it. */
   postgres: EmbeddedPostgres | undefined
@@ -58,10 +46,7 @@ export interface ResourcesOptions {
   joinsRunning?: boolean
 }
 
-/**
- * Opens the database of DATABASE_URL, or starts the embedded one (docs/contract/configuration.md#reader), or joins that of a
- * running service. Does not migrate.
- */
+/** Opens DATABASE_URL, starts the embedded database or joins a running one (docs/contract/configuration.md#reader). */
 export async function openResources(options: ResourcesOptions): Promise<Resources> {
   const { config, random, logger } = options
   const secrets = await loadServiceSecrets(config, random)

@@ -3,7 +3,6 @@ import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/prom
 import { dirname } from 'node:path'
 import { ConfigError } from '../config/config.ts'
 
-/** Bits by which the group or others may write. */
 const WRITABLE_BY_OTHERS = 0o022
 
 /** The user of this process, whose files are safe to use. Undefined where the system has no such users (Windows). */

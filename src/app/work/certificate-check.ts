@@ -10,7 +10,6 @@ import type { Database } from '../../postgres/statement/database.ts'
 /** Interval between the lines of one process, ms. */
 const LINE_MS = 86_400_000
 
-/** Connections that a line names. */
 const NAMED_LIMIT = 10
 
 /** Builds the check of certificates of SAML connections: one incident for all, which a log line a day names. */

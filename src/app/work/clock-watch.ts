@@ -13,7 +13,6 @@ const REPORT_MS = 5_000
 
 /** Compares the clocks of database and machine while the process runs. */
 export interface ClockWatch {
-  /** Compares once: measures, logs changes, and reports. */
   look(): Promise<void>
   run(): Promise<void>
   stop(): void

@@ -22,7 +22,6 @@ import { buildReencryptionSweeps } from './reencrypt.ts'
 /** Interval between sweeps, in milliseconds. */
 const PERIOD_MS = 60_000
 
-/** Rows of one statement. */
 const BATCH_SIZE = 1_000
 
 const DAY_MS = 24 * 3_600_000
@@ -36,7 +35,6 @@ export interface MaintenanceDeps {
   workerId: string
   /** Whether the clock is trusted; otherwise nothing is swept. Default: always. */
   isTrusted?: () => boolean
-  /** Receives the counts of each sweep. */
   onSwept?: (report: SweepReport) => void
 }
 

@@ -21,7 +21,6 @@ export interface WorkerParts {
   database: DatabasePool
   connectionString: string
   clock: Clock
-  /** The clock, where it follows the database's. */
   time?: DatabaseClock
   random: Random
   logger: Logger
@@ -31,7 +30,6 @@ export interface WorkerParts {
   workerId: string
   keyring: Keyring
   sender: HttpSender
-  /** Makes the requests to SCIM services. */
   fetchTarget: GuardedFetch
   lookup: Lookup
   baseUrl: () => string
@@ -51,7 +49,6 @@ export interface WorkerParts {
   findCells: () => Cells
   /** What is known of the cells; undefined without any. Not before the app is built. */
   readCellFacts: ReadCellFacts
-  /** The embedded realtime server, where the settings ask for one. */
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
   ca?: string | undefined

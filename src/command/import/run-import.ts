@@ -27,10 +27,7 @@ export interface ImportRun extends ApplyDeps {
   onWebhook: (result: WebhookResult) => void
 }
 
-/**
- * Imports a source, tenant by tenant, or reports what it would do. Rows of an earlier run are left alone, so a run that
- * ended early is resumed by another one. Nothing is changed at the source.
- */
+/** Imports a source, tenant by tenant, or reports what it would do. Rows of an earlier run are left alone. */
 export async function runImport(run: ImportRun): Promise<Report> {
   const report: Report = { source: run.from.name, is_dry_run: run.isDryRun, accounts: [], webhooks: [] }
   for await (const row of run.from.listTenants(run.api, run.choice)) {

@@ -15,10 +15,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { buildRecorder, withFixture } from '../database/resources.ts'
 import { print, printJson } from '../print/print.ts'
 
-/**
- * Dependencies of the operations of the commands: on users, accounts, invitations, and clients without a logo, which
- * alone needs a request.
- */
+/** Dependencies of the operations of the commands, but of clients with a logo, which need a request. */
 export type OperationDeps = Awaited<ReturnType<typeof buildOperationDeps>>
 
 /** An open database with the operations that change it. */

@@ -17,10 +17,7 @@ export interface EventRow {
   created_at: string
 }
 
-/**
- * Upper bound of the delay between an event's `created_at` and its visibility. An event has the time of its request and
- * becomes visible at the commit, so an event of a slow request appears after newer ones.
- */
+/** Longest time from an event's `created_at`, that of its request, to its visibility at the commit. */
 export const LATE_COMMIT_MS = 10_000
 
 /** The events of a service since the feed was opened, each once. */
@@ -35,10 +32,7 @@ interface Mark {
   newest: string
 }
 
-/**
- * Opens the feed at the present: events that are visible now count as old. Only times of the service are compared, so a
- * wrong local clock loses no event; the local clock only measures durations.
- */
+/** Opens the feed at the present. Only times of the service are compared: a wrong local clock loses no event. */
 export async function openEventFeed(
   deps: { client: ApiClient; clock: Pick<Clock, 'now'> },
   filters: readonly string[],

@@ -25,7 +25,6 @@ interface SessionInput {
   forwardUrl?: string
   /** Prints each envelope as a line of JSON on `out`; the line about it then goes to `note`. */
   printJson: boolean
-  /** Ends the session. */
   signal: AbortSignal
 }
 

@@ -9,7 +9,6 @@ export interface SampleEvent {
   type: string
   at: Date
   account: SampleAccount | undefined
-  /** The contract that it is about. */
   contract: string | undefined
   /** The user that made it over the API; undefined for one that a backend published. */
   user: SampleUser | undefined

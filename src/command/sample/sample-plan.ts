@@ -12,7 +12,6 @@ export type SampleRows = { [Table in keyof DB]?: Insertable<DB[Table]>[] }
 export interface SampleFacts {
   roles: ReadonlyMap<string, string>
   eventTypes: ReadonlyMap<string, string>
-  /** The administrator, who made the rows that an operator makes. */
   administrator: UserId
 }
 
@@ -33,7 +32,6 @@ export interface SamplePlan extends SampleInput {
   dice: Dice
   /** The id of a row by its kind and number, the same with each fill. */
   idOf: <Noun extends string>(kind: Noun, number: number) => ReturnType<typeof buildSampleId<Noun>>
-  /** An instant before `now`. */
   before: (ms: number) => Date
 }
 

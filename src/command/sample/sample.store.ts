@@ -10,10 +10,7 @@ import type { SampleRows } from './sample-plan.ts'
 /** Rows of one statement: some megabytes of JSON. */
 const CHUNK = 5_000
 
-/**
- * Inserts rows in their order, many in one statement, as the API could not in time. The columns are those of the first
- * row; PostgreSQL fills the others with their defaults. Returns how many rows there are.
- */
+/** Inserts rows in their order, with the columns of the first. Returns how many there are. */
 export async function insertSampleRows(db: Database, rows: SampleRows): Promise<number> {
   let count = 0
   for (const [table, all] of Object.entries(rows) as [keyof DB, object[]][]) {
@@ -94,10 +91,7 @@ export const recountActivity = changeStatement<Record<never, never>>(`
   with counted as (delete from activity_counted returning 1)
   delete from activity_sum where (select count(*) from counted) >= 0`)
 
-/**
- * Counts the attempts of these webhooks' deliveries as if they had been settled when they ended: batches of ten minutes, which the
- * service adds up as it does its own (`foldOutcomes`).
- */
+/** Counts attempts as settled when they ended, in batches of ten minutes, which the service adds (`foldOutcomes`). */
 export const recordSampleOutcomes = changeStatement<{ webhooks: readonly string[] }>(`
   insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, events, counts)
   select max(g.at), array_agg(g.webhook), array_agg(g.owner), array_agg(g.status), array_agg(g.error_class),

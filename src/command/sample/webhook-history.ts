@@ -69,10 +69,7 @@ interface Planned {
   result: AttemptResult
 }
 
-/**
- * Simulates a month of a webhook: the rules of the service itself decide the result of each attempt and the state of
- * the webhook. `events` are its subscribed events, in their order.
- */
+/** Simulates a month of a webhook by the rules of the service. `events`: those it subscribes to, in order. */
 export function liveThrough(plan: SamplePlan, webhook: SampleWebhook, events: readonly SampleEvent[]): WebhookHistory {
   const history: WebhookHistory = {
     ...{ webhook, deliveries: [], notices: [] },

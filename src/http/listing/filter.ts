@@ -14,10 +14,7 @@ interface ListField {
   collation?: 'C'
   /** Of text. Default: `in-range`. */
   like?: LikeRule
-  /**
-   * The condition of a filter that compares no column of the list, among the rows of `own`, or of all accounts; such a field
-   * takes `eq` and `in` alone.
-   */
+  /** The condition of a filter that compares no column, among the rows of `own` or all; takes `eq` and `in`. */
   condition?: (filter: ListFilter, own: OwnAccount | undefined) => RawBuilder<SqlBool>
 }
 

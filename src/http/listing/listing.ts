@@ -32,7 +32,6 @@ export interface Listing {
   pageSize: number
   /** The last row of the previous page. */
   after: ListPosition | undefined
-  /** Whether the request asks for the total. */
   count: boolean
 }
 

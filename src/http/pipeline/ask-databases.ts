@@ -17,7 +17,6 @@ export function buildCellAway(cells: readonly string[], cause?: unknown): Proble
 export interface Answered<Result> {
   place: Place
   answer?: Result
-  /** What a cell failed with. */
   failed?: unknown
 }
 

@@ -124,7 +124,6 @@ function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: Fast
 type Mounted<Deps> = Omit<Served<Deps>, 'request' | 'reply' | 'context'> &
   Required<Pick<MountedFeature<Deps>, 'perform'>>
 
-/** One request, from the checked caller to the answer. */
 async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyRequest, reply: FastifyReply) {
   const { pipeline, route } = mounted
   const context = buildContext(pipeline, route, request)

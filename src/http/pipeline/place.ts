@@ -60,7 +60,6 @@ export async function findPlace(places: Places, key: PlacedKey, asked: Asked): P
 
 const isOfSeveral = (scope: PermissionScope) => scope !== 'all' && scope.length > 1
 
-/** 422 for a change of rows that may be in several databases. */
 function buildSeveralDatabases(fields: readonly string[]): Problem {
   const names = ['account', ...fields].map((field) => `${field}|eq|<id>`)
   const message = `may match rows of several databases; add one of ${names.join(', ')}, and send a request for each`
@@ -92,7 +91,6 @@ function findFilter({ query, body }: Pick<RequestContext, 'query' | 'body'>, fie
   return isId(id) ? id : undefined
 }
 
-/** The database of these accounts, if it is only one. */
 async function findOnlyPlace(places: Places, scope: PermissionScope): Promise<FoundPlace | undefined> {
   const [only, ...others] = scope === 'all' ? [] : await listPlaces(places, scope)
   return only && others.length === 0 ? { place: only, owner: undefined } : undefined
@@ -133,7 +131,6 @@ async function findTarget(
   return isOwn && !staysGlobal ? places.find(account) : undefined
 }
 
-/** The databases of these accounts, each once. */
 async function listPlaces(places: Places, accounts: readonly AccountId[]): Promise<Place[]> {
   return [...new Set((await places.findAll(accounts)).values())]
 }

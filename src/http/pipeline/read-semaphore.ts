@@ -7,13 +7,10 @@ const RUNNING_OF_CALLER = 2
 /** Expensive reads of callers of one account that run at once. */
 const RUNNING_OF_ACCOUNT = 3
 
-/** Maximum number of waiting expensive reads of one user. */
 const WAITING_OF_CALLER = 10
 
-/** Expensive reads that wait in this process. */
 const WAITING_LIMIT = 200
 
-/** Maximum wait of an expensive read. */
 const WAIT_MS = 5_000
 
 /** The caller of an expensive read. */

@@ -10,7 +10,6 @@ import type { Place } from './pipeline-deps.ts'
 import { checkOwnerStays, type FoundPlace, findPlace, hasCells } from './place.ts'
 import { buildReadEach } from './read-each.ts'
 
-/** The steps of a request around the choice of its database. */
 interface PlacedSteps<Deps> {
   /** Validates, and calls `place` when the database can be found. Returns the request in it. */
   check: (served: Served<Deps>, place: (served: Served<Deps>) => Promise<Served<Deps>>) => Promise<Served<Deps>>

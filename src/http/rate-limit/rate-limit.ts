@@ -14,10 +14,7 @@ const WINDOW_MS = 60_000
 /** Interval at which a process exchanges its counts with the others (docs/contract/api.md#generous-limits). */
 const EXCHANGE_EVERY_MS = 1_000
 
-/**
- * Unreported fraction of a limit at which a bucket is exchanged: 1/100. A visitor with a few requests costs the
- * database nothing, and the processes together may exceed a limit by a hundredth each.
- */
+/** Unreported share of a limit, 1/100, at which a bucket is exchanged: a few requests cost the database nothing. */
 const EXCHANGED_SHARE = 100
 
 /** Maximum number of buckets of one process; an evicted one restarts at zero. */
@@ -194,7 +191,6 @@ function findWindow(nowMs: number): { startMs: number; resetMs: number } {
   return { startMs, resetMs: startMs + WINDOW_MS - nowMs }
 }
 
-/** The state of a bucket after a request was counted. */
 interface Standing {
   hits: number
   resetMs: number

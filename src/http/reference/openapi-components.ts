@@ -29,7 +29,6 @@ const ANSWER_HEADERS: Readonly<Record<string, Header>> = {
   'WWW-Authenticate': { description: 'The scheme: Bearer.', schema: { type: 'string' } },
 }
 
-/** Answers of a route of pages. */
 const PAGE_TYPE = 'text/html'
 
 /** The description of a collected operation whose problems a browser sees as pages. */
@@ -129,7 +128,6 @@ function withoutNull(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** Makes a nullable body optional. */
 function describeOptionalBody(body: NonNullable<Operation['requestBody']>): NonNullable<Operation['requestBody']> {
   const isNull = ({ type }: JsonSchema) => type === 'null'
   const contents = Object.entries(body.content).map(([mediaType, { schema }]) => {

@@ -81,10 +81,7 @@ function describeRoute(schema: object, route: RouteDeclaration | undefined): Rec
   }
 }
 
-/**
- * The OpenAPI 3.1 document of all routes, once the server is ready. The order of paths, event types and schemas does not
- * depend on the order of registration, so the copy in the repository changes only when the interface does.
- */
+/** The OpenAPI 3.1 document of all routes. Its order does not depend on that of their registration. */
 export function buildOpenApiDocument(server: FastifyInstance): OpenApiDocument {
   const found = JSON.parse(JSON.stringify(server.swagger({ yaml: false }))) as OpenApiDocument
   const used = new Set(

@@ -10,10 +10,7 @@ export type Freshness = 'factor' | 'sign-in'
 /** For this long a proof is fresh. */
 const FRESH_MS = 10 * 60_000
 
-/**
- * Whether the caller has a recent proof for a route. An API key has no user to prove anything, so it is always fresh.
- * Pure.
- */
+/** Whether the caller has a recent proof for a route. An API key has no user who could prove anything: it is fresh. */
 export function isFresh(caller: Pick<Caller, 'proof'>, wanted: Freshness, now: Date): boolean {
   const { proof } = caller
   if (proof === null) return true

@@ -27,10 +27,7 @@ const insertKey = fragment<IdempotencyKey & Omit<KeptAnswer, 'location'> & { loc
    values ($caller, $route, $key, $requestHash, $status, $payload, $location, $account, $now)`,
 )
 
-/**
- * The statement that inserts the key with its answer. It fails for a key that exists (`isKeyTaken`), and waits for an
- * uncommitted transaction that inserts the same key.
- */
+/** Inserts the key with its answer: fails for one that exists (`isKeyTaken`), waits for one being inserted. */
 export function buildKeyInsert(key: IdempotencyKey, answer: KeptAnswer, now: Date): Fragment {
   return insertKey({ ...key, ...answer, location: answer.location ?? null, now })
 }

@@ -25,7 +25,6 @@ export interface Changed {
   url?: string | null
 }
 
-/** Parts that every outcome may have. */
 interface OutcomeFacts {
   /** The resources that changed. Without it the pipeline records no event. */
   changed?: Changed[]

@@ -88,7 +88,6 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     return reads && { ...reads, requestIn: (source: MergeSource) => this.#in(source) }
   }
 
-  /** Reads a list from several databases. */
   merge(reads: MergedReads | undefined): void {
     this.#merged = reads
   }

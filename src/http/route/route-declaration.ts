@@ -63,9 +63,7 @@ export interface UnpreparedRequest<Params, Query, Body> extends RequestFacts<Par
 /** A validated request inside its transaction, for `handle`. */
 export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   extends RequestFacts<Params, Query, Body> {
-  /** The row that `handle` needs. */
   target: Target
-  /** The result of `prepare`. */
   prepared: Prepared
   /** The transaction of the change; for a read, the pool. */
   db: Database

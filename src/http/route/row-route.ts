@@ -169,6 +169,21 @@ type DefineChange<RowDeps, Base, Found, Row> = <
   >,
 ) => Route<Deps & RowDeps>
 
+/** Declares the list of all rows, at the path before that of one. */
+type DefineRowList<Base, Found, Row> = <Deps, const Given extends Additions & Pick<ListDeclaration, 'list'>>(
+  given: Given & NoOthers<Given, RouteDeclaration>,
+  behaviour: Omit<
+    ListBehaviour<
+      Deps,
+      UnpreparedOf<Schemas<Base, Given>>,
+      RequestOf<Schemas<Base, Given>, undefined, undefined>,
+      Found,
+      Row
+    >,
+    'toRow'
+  >,
+) => Route<Deps>
+
 type AnyChange<Found> = BehaviourOrHandle<{
   handle: (deps: unknown, request: unknown) => Promise<RowChange<Found> & { more?: object }>
 }>
@@ -221,19 +236,8 @@ export function defineRow<const Base extends RowDeclaration, Found extends Ident
     /** Without the row of the path: `POST` and `create`. */
     create: defineWith(create, {}, ['created']) as DefineChange<unknown, OfRows, Found, Row>,
     /** `GET` and `find-all`, of the path before that of the row. */
-    list: <Deps, const Given extends Additions & Pick<ListDeclaration, 'list'>>(
-      given: Given & NoOthers<Given, RouteDeclaration>,
-      behaviour: Omit<
-        ListBehaviour<
-          Deps,
-          UnpreparedOf<Schemas<OfRows, Given>>,
-          RequestOf<Schemas<OfRows, Given>, undefined, undefined>,
-          Found,
-          Row
-        >,
-        'toRow'
-      >,
-    ): Route<Deps> => defineList({ ...ofRows, ...given } as ListDeclaration, { toRow, ...behaviour } as never),
+    list: ((given, behaviour) =>
+      defineList({ ...ofRows, ...given }, { toRow, ...behaviour } as never)) as DefineRowList<OfRows, Found, Row>,
     /** `GET` and `find-one`. */
     read: (given: Additions, words: { message?: string } = {}): Route<RowDeps> =>
       defineRead(

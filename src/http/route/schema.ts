@@ -226,10 +226,7 @@ function buildRedirects({ redirect }: RouteDeclaration): Record<string, unknown>
 
 const builtSchemas = new WeakMap<RouteDeclaration, Record<string, unknown>>()
 
-/**
- * The Fastify schema of a route: validation, serialization and OpenAPI (docs/contract/api.md#route-declaration). The same
- * object for each server of a process, so that Fastify normalizes it once.
- */
+/** The Fastify schema of a route: one object for each server of a process, so that it is normalized once. */
 export function findFastifySchema(route: RouteDeclaration): Record<string, unknown> {
   const schema = builtSchemas.get(route) ?? buildFastifySchema(route)
   builtSchemas.set(route, schema)

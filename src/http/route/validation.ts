@@ -4,10 +4,7 @@ import { ERRORS_LIMIT, type FieldError, Problem } from '../problem/problem.ts'
 import { keepCompiled } from '../shape/compiled-schemas.ts'
 import { REQUEST_FORMATS } from '../shape/formats.ts'
 
-/**
- * Size limit, in characters of text plus number of values, up to which all errors of an input are listed; a larger input
- * lists the first. Equals the default limit of a body.
- */
+/** Characters and values of an input up to which all its errors are listed, else the first: as a body's limit. */
 const FAULT_LIST_SIZE_LIMIT = 65_536
 
 function buildAjv(coerceTypes: false | 'array', allErrors: boolean): Ajv {

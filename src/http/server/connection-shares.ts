@@ -3,7 +3,6 @@ import { groupAddress, listNetworks } from '../request/address-group.ts'
 /** A connection that counts for its address. */
 export interface SharedConnection {
   address: string
-  /** Whether it has no request in flight. */
   isIdle(): boolean
   close(): void
 }

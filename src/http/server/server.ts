@@ -48,9 +48,7 @@ export interface ServerOptions extends ProblemAnswerOptions {
   logger: Logger
   clock: Clock
   ids: IdMaker
-  /** The proxies whose `X-Forwarded-For` is trusted. */
   trustProxy: TrustProxy
-  /** Limit of open connections. */
   maxConnections?: number
   /** Idle limit of a connection with a request in flight, in milliseconds. */
   socketIdleLimitMs?: number

@@ -58,7 +58,6 @@ export interface Caller {
   accountPatterns: readonly string[]
   /** Patterns that hold in one account each. */
   membershipPatterns: readonly AccountPatterns[]
-  /** The accounts that the caller belongs to. */
   accounts: readonly AccountId[]
   /** The patterns of an API key or of an app's scopes, within the user's permissions; else null. */
   ceiling: readonly string[] | null

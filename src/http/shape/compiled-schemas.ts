@@ -1,10 +1,7 @@
 import { hash } from 'node:crypto'
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 
-/**
- * Caches what is built from a schema, for the life of the process: first by the object, then by its text, because routes
- * share most of their schemas (problems, ids, lists). `context` is the other input.
- */
+/** Caches what is built from a schema and `context`, by the object, then by its text: routes share most schemas. */
 export function keepCompiled<Compiled>(): (schema: object, context: string, build: () => Compiled) => Compiled {
   const byObject = new WeakMap<object, Map<string, Compiled>>()
   const byText = new Map<string, Compiled>()

@@ -3,7 +3,6 @@ import type { Static, TObject, TSchema, TUnsafe } from 'typebox'
 
 export type { Static, TObject, TSchema, TUnsafe }
 
-/** The builders that schemas of routes use. */
 type Builder =
   | 'Array'
   | 'Boolean'

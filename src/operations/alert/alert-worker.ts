@@ -7,10 +7,8 @@ import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
-/** Interval between polls for incidents to post. */
 const POLL_MS = 1_000
 
-/** Interval between the checks, in polls. */
 const CHECK_EVERY_POLLS = 10
 
 /** Number of incidents in one claim; they are posted one after the other. */
@@ -84,7 +82,6 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
   }
 }
 
-/** Posts one incident and records the result. */
 async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, signal: AbortSignal): Promise<void> {
   const { db, clock, logger } = deps
   const body = buildAlertBody(incident, deps.baseUrl())

@@ -32,7 +32,6 @@ export interface ConsoleBuild {
   entries: ReadonlyMap<EntryName, PageEntry>
 }
 
-/** A chunk in the manifest that Vite writes. */
 interface Chunk {
   file: string
   /** The name of the page, where it is the script of one; else that of its part of a page. */

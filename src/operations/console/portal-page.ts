@@ -5,7 +5,6 @@ import { buildConsoleHeaders, type ConsoleSettings, renderConsolePage } from './
 
 /** Settings that the page of the portal passes to its script, besides those of the console. They hold no token. */
 export interface PortalSettings {
-  /** The path of the logo; null for none. */
   logo: string | null
   /** The colours of the brand; null for the built-in ones. */
   colors: Record<'light' | 'dark', SchemeColors> | null

@@ -32,7 +32,6 @@ export interface WebhookActivity {
   lastAttemptAt: Date | null
   /** The hours with attempts, oldest first. */
   hours: { hour: Date; success: number; retrying: number; failed: number }[]
-  /** Event types that it subscribes to. */
   eventTypes: number
 }
 

@@ -58,7 +58,6 @@ const DELIVERIES_LIMIT = 2_000
 const OWNED = `d.account = own.account and (
     select not w.is_global and w.account = any($accounts::uuid[]) from webhook w where w.document_id = d.webhook)`
 
-/** The first hour of the series. */
 const FIRST_HOUR = "date_trunc('hour', $now::timestamptz) - interval '23 hours'"
 
 /** The open or ended deliveries of each account in the series, the newest first, up to a limit, if `condition`. */
@@ -175,7 +174,6 @@ interface SummaryParams {
   since: Date
   /** Scopes of the sums of outcomes: the accounts, or that of everything. */
   scopes: readonly string[]
-  /** Maximum number of recent failures. */
   failures: number
 }
 

@@ -18,7 +18,6 @@ interface LaneDepth {
 
 /** The work of outbound webhooks, by lane. */
 export interface QueueDepth {
-  /** Events that wait for their routing. */
   unrouted: number
   oldest_unrouted_s: number
   lanes: Record<DueLane, LaneDepth>

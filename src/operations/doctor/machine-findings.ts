@@ -67,7 +67,6 @@ export interface PortFacts {
   host: string
   /** The code of a failed listen. Undefined when the port is free. */
   error: string | undefined
-  /** The listening process, if the system reports it. */
   holder: { pid: number; command: string } | undefined
   /** Whether an unreported process answers as a Signalbox. */
   isOurs?: boolean
@@ -118,9 +117,7 @@ export interface ServerFacts {
 /** Facts that decide about outbound connections. */
 export interface EgressFacts {
   appEnv: string
-  /** The variables of a proxy that are set. */
   proxyVariables: readonly string[]
-  /** Targets of WEBHOOK_ALLOWED_PRIVATE_TARGETS. */
   privateTargets: number
   servers: readonly ServerFacts[]
 }

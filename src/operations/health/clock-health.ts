@@ -5,7 +5,6 @@ import { listProcessSkews, type ProcessSkew } from './process-skew.store.ts'
 /** Age of a report after which its process has stopped, or its machine has the right time again. */
 const SKEW_KNOWN_MS = 30_000
 
-/** Maximum number of processes in the component. */
 const PROCESS_LIMIT = 100
 
 /** The facts of the component. */
@@ -16,7 +15,6 @@ export interface ClockFacts {
   resting_processes: number
   /** Largest skew: seconds ahead of the database, negative behind. 0 without any. */
   largest_skew_s: number
-  /** Remedy; null while none is needed. */
   remedy: string | null
 }
 

@@ -34,45 +34,31 @@ const DESCRIPTIONS = {
     '`degraded` while the last certificate of a SAML connection in use ends within 14 days (`certificates_ending`) or has ended (`certificates_ended`). An ended certificate still verifies. `refusals_today` has the refused sign-ins of the day (UTC) by reason, which change no status. `remedy` says what to do. At most 5 seconds old.',
 }
 
-/** Declares the health of one component; the last segment of the path names the action. */
-function defineComponent(
-  path: string,
-  of: string,
-  { description, read }: { description: string; read: (deps: HealthDeps) => Promise<ComponentHealth | RealtimeHealth> },
-) {
-  const action = path.slice(path.lastIndexOf('/') + 1)
-  return defineRoute(
-    { ...OF_HEALTH, path, action, summary: `Health of ${of}`, description, data: ComponentSchema },
-    async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }),
-  )
-}
+/** The components with a route of their own: the end of its path, whose last segment names the action, and the reader. */
+const COMPONENTS = [
+  ['integration/webhook-out', 'outbound webhooks', DESCRIPTIONS.backlog, 'readWebhookOutHealth'],
+  ['integration/realtime', 'realtime publishing', DESCRIPTIONS.realtime, 'readRealtimeHealth'],
+  ['integration/provisioning', 'provisioning', DESCRIPTIONS.backlog, 'readProvisioningHealth'],
+  ['stored-secrets', 'stored secrets', DESCRIPTIONS.secrets, 'readSecretHealth'],
+  ['clock', 'the clocks', DESCRIPTIONS.clock, 'readClockHealth'],
+  ['connections', 'the connections of accounts', DESCRIPTIONS.connections, 'readConnectionHealth'],
+] as const
 
 /** Public, without secrets or tenant data. All callers of a process share one check in 5 s. */
 export const healthRoutes: Routes<HealthDeps> = [
-  defineComponent('/api/v3/health/component/integration/webhook-out', 'outbound webhooks', {
-    description: DESCRIPTIONS.backlog,
-    read: (deps) => deps.readWebhookOutHealth(),
-  }),
-  defineComponent('/api/v3/health/component/integration/realtime', 'realtime publishing', {
-    description: DESCRIPTIONS.realtime,
-    read: (deps) => deps.readRealtimeHealth(),
-  }),
-  defineComponent('/api/v3/health/component/integration/provisioning', 'provisioning', {
-    description: DESCRIPTIONS.backlog,
-    read: (deps) => deps.readProvisioningHealth(),
-  }),
-  defineComponent('/api/v3/health/component/stored-secrets', 'stored secrets', {
-    description: DESCRIPTIONS.secrets,
-    read: (deps) => deps.readSecretHealth(),
-  }),
-  defineComponent('/api/v3/health/component/clock', 'the clocks', {
-    description: DESCRIPTIONS.clock,
-    read: (deps) => deps.readClockHealth(),
-  }),
-  defineComponent('/api/v3/health/component/connections', 'the connections of accounts', {
-    description: DESCRIPTIONS.connections,
-    read: (deps) => deps.readConnectionHealth(),
-  }),
+  ...COMPONENTS.map(([path, of, description, read]) =>
+    defineRoute(
+      {
+        ...OF_HEALTH,
+        path: `/api/v3/health/component/${path}`,
+        action: path.slice(path.lastIndexOf('/') + 1),
+        summary: `Health of ${of}`,
+        description,
+        data: ComponentSchema,
+      },
+      async (deps: HealthDeps) => ({ data: toComponentRow(await deps[read]()), message: `Health of ${of}.` }),
+    ),
+  ),
   defineRoute(
     {
       ...OF_HEALTH,

@@ -34,7 +34,6 @@ export interface HealthDeps {
   readCellHealth: () => Promise<ComponentHealth | undefined>
 }
 
-/** Names the cells whose figures are missing. */
 const nameMissing = (missing: readonly string[]) => missing.length > 0 && { missing_cells: missing }
 
 /** Checks outbound webhooks at `now`, those of cells included. */

@@ -26,6 +26,7 @@ const REASONS = Object.keys({
   ...{ code_unknown: true, code_expired: true, verifier_wrong: true },
 } satisfies Record<Refusal, true>)
 
+/** Builds these metrics. */
 export function buildConnectionMetrics(metrics: Instruments): ConnectionMetrics {
   const signIns = metrics.counter(
     'connection_sign_ins_total',

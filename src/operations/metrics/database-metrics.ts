@@ -4,13 +4,10 @@ import type { Instruments } from './instruments.ts'
 
 /** Sources of the metrics of database connections. */
 export interface DatabaseMetricsDeps {
-  /** The pools of this process by name. */
   pools: Readonly<Record<string, () => PoolState>>
-  /** Number of replacements of the listening connection. */
   countListenReconnects: () => number
   /** Number of changes of the primary, where the connection string names several servers. */
   countSwitches: () => number
-  /** The use of the read replica; undefined without one. */
   replica?: (() => ReplicaState) | undefined
 }
 

@@ -8,12 +8,12 @@ export interface ProcessMetrics {
 }
 
 export interface ProcessMetricsDeps {
-  /** The clock, where it follows the database's. */
   time?: Pick<DatabaseClock, 'skewMs'> | undefined
   /** Lines that the log lost since the start, and lines that it summed up. Default: none. */
   logCounts?: (() => { dropped: number; summed: number }) | undefined
 }
 
+/** Builds these metrics. */
 export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, metrics: Instruments): ProcessMetrics {
   metrics.gauge(
     'clock_skew_seconds',

@@ -2,9 +2,7 @@
 export interface KeptRows {
   /** Present size, with indexes. */
   bytes: number
-  /** The age of the oldest, in days. */
   ageDays: number
-  /** Daily growth. */
   bytesPerDay: number
   /** After how many days they are deleted; 0: never. */
   retentionDays: number

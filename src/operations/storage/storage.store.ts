@@ -3,7 +3,6 @@ import { statement } from '../../postgres/statement/statement.ts'
 
 /** Size and growth of the database. */
 export interface StorageFacts {
-  /** All of this database. */
   databaseBytes: number
   /** Events with their deliveries and attempts, retained for `WEBHOOK_LEDGER_RETENTION_DAYS`. */
   ledgerBytes: number

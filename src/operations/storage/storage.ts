@@ -24,7 +24,6 @@ export interface StorageRetention {
 /** The size of the database and where it leads. */
 export interface StorageForecast {
   databaseBytes: number
-  /** Free bytes; undefined where unknown. */
   freeBytes: number | undefined
   /** Bytes of an event with its deliveries and attempts; undefined while too few are stored. */
   bytesPerEvent: number | undefined

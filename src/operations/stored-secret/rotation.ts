@@ -1,7 +1,6 @@
 import type { SecretCount } from './stored-secret.store.ts'
 
 interface RotationStatus {
-  /** The lines of a table for a user. */
   lines: string[]
   /** Secrets under an older key of SECRET_KEY. */
   stale: number

@@ -8,13 +8,11 @@ const COUNT_LIMIT = 10_000
 export interface SecretFacts {
   /** Secrets that no key of SECRET_KEY decrypts. */
   unreadable: number
-  /** The same by table. */
   unreadable_by_table: Partial<Record<SecretPlace, number>>
   /** The ids of the keys that are missing. An id is a hash: it does not reveal the key. */
   missing_keys: string[]
   /** Whether some secrets are encrypted under another key than the first one. */
   is_rotating: boolean
-  /** Remedy; null while none is needed. */
   remedy: string | null
 }
 

@@ -92,7 +92,6 @@ const countByKey = statement<{ place: string; key_id: string; secrets: number; e
 
 /** Number of secrets of a table under a key. */
 export interface SecretCount {
-  /** The table. */
   place: string
   keyId: string
   secrets: number

@@ -3,20 +3,25 @@ import { buildInvalidatedCache, type Invalidation } from '../connection/invalida
 import type { Database, DatabasePool } from '../statement/database.ts'
 import { type AccountPlace, findPlaces } from './cell.store.ts'
 
-/** A database that holds accounts, with the pools of this process on it. */
-export interface CellDatabase {
-  /** The name of the cell; null for home. */
-  name: string | null
-  /** A connection string to PostgreSQL itself, for LISTEN. */
+/** The pools of a process on one database, separate so that no work takes the connections of another. */
+export interface DatabasePools {
+  /** A connection string to PostgreSQL itself, for LISTEN and migrations. */
   connectionString: string
-  /** The pool of requests. */
+  /** The pool of requests and commands. */
   database: DatabasePool
   /** The pool of lists and other long reads. */
   readDatabase: DatabasePool
-  /** The pool of the workers, the connection of their lease, and the pool of maintenance. */
+  /** The pool of the workers; one connection for their lease, which must not wait behind their statements. */
   workerDatabase: DatabasePool
   leaseDatabase: DatabasePool
+  /** The pool of maintenance, whose statements may take longer. */
   maintenanceDatabase: DatabasePool
+}
+
+/** A database that holds accounts. */
+export interface CellDatabase extends DatabasePools {
+  /** The name of the cell; null for home. */
+  name: string | null
 }
 
 /** Where an account is: its database, and the version of the directory that says so. */
@@ -41,7 +46,6 @@ export interface Cells {
   findAll(accounts: readonly AccountId[]): Promise<ReadonlyMap<AccountId, FoundAccount | CellUnknownError>>
   /** Forgets what is cached of an account: the fence of a database refused it. */
   forget(account: AccountId): void
-  /** Drops what a change made out of date. */
   invalidate(change: Invalidation): void
 }
 

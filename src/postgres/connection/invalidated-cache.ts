@@ -12,10 +12,7 @@ export function readInvalidations(text: string): Invalidation[] {
   return text === '' ? [] : (text.split(',') as Invalidation[])
 }
 
-/**
- * Rows that this process keeps in memory until they change. They are used only while the listening connection is live
- * (`Notifier.isLive`), so a change that was committed a second ago is never missed.
- */
+/** Rows that a process keeps while its listening connection is live: no change before the last second is missed. */
 export interface InvalidatedCache<Value> {
   /** The cached value; undefined when there is none, when it has expired at `now`, and while the connection is not live. */
   find(key: string, now?: Date): Value | undefined
@@ -36,7 +33,6 @@ export interface InvalidatedCacheOptions<Value> {
   isLive: () => boolean
   /** The changes that make an entry stale. */
   changesOf: (key: string, value: Value) => readonly Invalidation[]
-  /** Expiry of an entry. */
   expiryOf?: (value: Value) => Date | null
 }
 

@@ -19,7 +19,6 @@ const CLOSE_LIMIT_MS = 500
 
 /** A dedicated LISTEN connection that reconnects. */
 export interface Listener {
-  /** Listens until stopped. */
   run(): Promise<void>
   /** Replaces this connection, which fails to deliver notifications. */
   reconnect(): void

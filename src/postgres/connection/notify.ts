@@ -27,10 +27,7 @@ const UNPROVEN_LIMIT_MS = 5_000
 export interface Notifier {
   /** Notifies the workers of this process now and those of others within milliseconds. Never throws. */
   notify(): void
-  /**
-   * Whether a notification sent within the last `withinMs` (default one second) has arrived here. Notifications arrive
-   * in the order of their commits, so every change committed before that was reported to `onChange`.
-   */
+  /** Whether a notification of the last `withinMs` (1 s) has arrived: every change before it was reported. */
   isLive(withinMs?: number): boolean
   /** Whether the listening connection, which holds the lock of the worker, is believed to be open. */
   isListening(): boolean

@@ -16,7 +16,6 @@ export interface PoolState {
   /** Number of connections whose server did not answer within the silence limit. */
   silent: number
   connections: number
-  /** Callers that wait for one. */
   waiting: number
 }
 

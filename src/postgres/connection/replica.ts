@@ -42,7 +42,6 @@ export interface ReplicaChoice {
 }
 
 export interface ReplicaDeps {
-  /** Reads the position of the primary. */
   readPosition(): Promise<PrimaryPosition>
   connectReplica(): Promise<pg.PoolClient>
   connectPrimary(): Promise<pg.PoolClient>
@@ -50,7 +49,6 @@ export interface ReplicaDeps {
   lagLimitMs: number
   monotonicMs(): number
   sleep(ms: number): Promise<void>
-  /** Called when the status changes. */
   onStatus(status: ReplicaStatus): void
 }
 

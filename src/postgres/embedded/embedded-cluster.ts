@@ -100,10 +100,7 @@ export interface InitializeInput {
   stop?: AbortSignal | undefined
 }
 
-/**
- * Creates the cluster: initdb into a directory beside its place, then one rename. A kill in between leaves a draft, which
- * the next start removes, and no partial cluster.
- */
+/** Creates the cluster beside its place, and renames it: a kill leaves a draft, which the next start removes. */
 export async function initializeCluster(input: InitializeInput): Promise<void> {
   const { place, user } = input
   await removeDrafts(place)

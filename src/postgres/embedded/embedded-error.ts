@@ -68,7 +68,6 @@ export interface FailedRun {
   dataDir: string
   /** Result of the program: `exit code 1`, `signal SIGKILL`. */
   ending: string
-  /** Everything it wrote. */
   output: string
 }
 

@@ -44,10 +44,7 @@ export function isOwnerAlive(owner: Claim, found: OwnerProcess): boolean {
   return owner.startedTicks === found.startedTicks
 }
 
-/**
- * Parses the start time in the text of `/proc/<pid>/stat` (field 22; the name in field 2 may contain spaces and
- * brackets). Pure.
- */
+/** The start time in `/proc/<pid>/stat`: field 22, behind a name that may contain spaces and brackets. */
 export function parseStartedTicks(statText: string): number | undefined {
   const fields = statText.slice(statText.lastIndexOf(')') + 2).split(' ')
   const ticks = Number(fields[19])

@@ -38,10 +38,7 @@ export async function findPostmaster(clusterDir: string): Promise<PostmasterFile
   }
 }
 
-/**
- * Waits until `isDone` is true, at most `limitMs`; resolves to the last result. Uses the system clock, also in tests,
- * because it waits for a process of the operating system.
- */
+/** Waits until `isDone`, at most `limitMs`; resolves to the last result. By the system clock, also in tests. */
 export async function waitUntil(isDone: () => Promise<boolean> | boolean, limitMs: number): Promise<boolean> {
   const deadlineAt = readMonotonicMs() + limitMs
   while (!(await isDone())) {

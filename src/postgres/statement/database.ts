@@ -248,10 +248,7 @@ export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '57014'
 }
 
-/**
- * Whether the database rolled a transaction back and a retry may succeed: deadlock, serialization failure, lock timeout,
- * or a prepared statement that a migration invalidated.
- */
+/** Whether a retry may succeed: deadlock, serialization failure, lock timeout, or a statement of an older schema. */
 export function isGivenUp(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
   return code === '40P01' || code === '40001' || isLockTimeout(error) || isStalePlan(error)

@@ -18,10 +18,7 @@ import { shouldLeave } from '../connection/pool-client.ts'
 import { writeArray } from './array.ts'
 import { type KnownColumns, queryPrepared } from './prepared-query.ts'
 
-/**
- * Distinct statements after which a connection is replaced at its release. Bounds the plans on the server, because filters
- * can be combined freely. A typical process uses about 150.
- */
+/** Distinct statements after which a connection is replaced, which bounds its plans. A process uses about 150. */
 export const PREPARED_PER_CONNECTION = 500
 
 const NAMES_LIMIT = 2_000
@@ -41,10 +38,7 @@ export function buildStatementNames(limit = NAMES_LIMIT): (text: string) => stri
 /** Statements that end their transaction: `commit` is sent with them. */
 const lastStatements = new WeakSet<CompiledQuery>()
 
-/**
- * Marks a compiled statement as the last of its transaction, so that it and `commit` share one round trip. If it fails,
- * PostgreSQL turns that `commit` into a rollback.
- */
+/** Marks the last statement of a transaction: it shares a round trip with `commit`, a rollback if it fails. */
 export function markLast<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> {
   lastStatements.add(query)
   return query

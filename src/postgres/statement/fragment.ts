@@ -82,10 +82,7 @@ export function compileFragment<Row>({ text, values }: Fragment): CompiledQuery<
 /** Joins parts into one statement: `write` gets the text of each, its numbers moved behind those of the parts before it. */
 type Join = <Row>(parts: readonly Fragment[], write: (texts: readonly string[]) => string) => CompiledQuery<Row>
 
-/**
- * Builds the join of parts at one place of the program, where the same parts make the same text, which is composed
- * once. Another place makes another text of them.
- */
+/** Builds the join of parts at one place of the program: the same parts make the same text, composed once. */
 export function buildJoin(): Join {
   const texts = new Map<string, string>()
   return (parts, write) => {

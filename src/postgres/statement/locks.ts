@@ -1,4 +1,3 @@
-/** An advisory lock of the service. */
 interface AdvisoryLock {
   /** The locked number, or the prefix of the text whose hash is locked. */
   key: number | string

@@ -4,10 +4,7 @@ export interface CompiledText {
   names: readonly string[]
 }
 
-/**
- * Turns the placeholders `$name` of a text into `$1`, `$2`, ... A repeated name is one value. Throws for a numbered
- * placeholder, because it would take the value of another name.
- */
+/** Turns `$name` into `$1`, `$2`, ...; a repeated name is one value. Throws for a numbered placeholder. */
 export function compileNames(text: string): CompiledText {
   const numbered = /\$\d+/.exec(text)
   if (numbered) throw new Error(`${numbered[0]} has no name in the statement: ${text.trim().slice(0, 80)}`)

@@ -96,8 +96,8 @@ export function endReadLimit(db: Database): Promise<void> {
 const setReadLimit = aheadStatement<{ limit: string }>(`select set_config('statement_timeout', $limit, true)`)
 
 /**
- * A write with a constant text that needs no statement of its own: `text` is a list of parts of `with`, which the last
- * statement of the transaction takes up (`writeAtEnd`). `invalidationOf` names what each call invalidates.
+ * A write without a statement of its own: parts of `with` of the transaction's last statement (`writeAtEnd`).
+ * `invalidationOf` names what each call invalidates.
  */
 export function closingStatement<Params extends object>(
   text: string,

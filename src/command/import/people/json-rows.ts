@@ -21,10 +21,7 @@ type Place = 'top' | 'list' | 'object' | 'colon' | 'member' | 'end'
 const SPACES = new Set([' ', '\n', '\r', '\t'])
 const SCALAR_ENDS = new Set([',', ']', '}', ' ', '\n', '\r', '\t'])
 
-/**
- * The rows of an export file of any length: only one row is in memory at a time. Throws a `FatalError` for what is no such
- * JSON, and for a file that ends in the middle. No error has a part of the file.
- */
+/** Rows of an export file, one in memory at a time. Throws a `FatalError` that has no part of the file. */
 export async function* readJsonRows(chunks: AsyncIterable<string>, form: ExportForm): AsyncGenerator<JsonRow> {
   const reader = buildReader(form)
   for await (const chunk of chunks) yield* reader.push(chunk)

@@ -33,10 +33,7 @@ export interface PeopleRun {
   onResult: (result: PeopleResult) => void
 }
 
-/**
- * Imports the people and the OAuth clients of a source, or says what it would do. What an earlier run made is left alone, so
- * a run that ended early is resumed by another one. Holds one batch in memory.
- */
+/** Imports people and clients of a source, a batch at a time. What an earlier run made is left alone. */
 export async function runPeopleImport(run: PeopleRun): Promise<PeopleSummary> {
   const summary: PeopleSummary = {
     source: run.source.name,
