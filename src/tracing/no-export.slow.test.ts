@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
+import { startProcess } from '../../test/harness/process/process.ts'
 import { startService } from '../../test/harness/process/service-process.ts'
 
 /** Writes, at the end of the process, which packages of OpenTelemetry were loaded; the metrics library always loads the API. */
@@ -16,20 +17,24 @@ const HOOK = `
 
 const IMPORT_HOOK = `--import data:text/javascript,${encodeURIComponent(HOOK)}`
 
-test.each([
-  ['loads no package of OpenTelemetry without an endpoint', {}, /OpenTelemetry: 0 modules/],
-  [
-    'loads the packages of OpenTelemetry with an endpoint',
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' },
-    /OpenTelemetry: [1-9]\d* modules/,
-  ],
-])('a service %s', async (_what, env, expected) => {
+test('a service without an endpoint loads no package of OpenTelemetry', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
   await using service = await startService({
     databaseUrl: database.connectionString,
     token: '',
-    env: { NODE_OPTIONS: IMPORT_HOOK, SIGNALBOX_ROLES: 'api', ...env },
+    env: { NODE_OPTIONS: IMPORT_HOOK, SIGNALBOX_ROLES: 'api' },
   })
   expect(await service.stop()).toEqual({ code: 0, signal: null })
-  expect(service.stdout()).toMatch(expected)
+  expect(service.stdout()).toMatch(/OpenTelemetry: 0 modules/)
+})
+
+test('the packages are counted where they are loaded', async () => {
+  const module = new URL('otel-packages.ts', import.meta.url).href
+  const script = `import { loadOtelPackages } from '${module}'; await loadOtelPackages(console)`
+  await using loading = startProcess({
+    args: ['--input-type=module', '--eval', script],
+    env: { NODE_OPTIONS: IMPORT_HOOK },
+  })
+  expect(await loading.ended).toEqual({ code: 0, signal: null })
+  expect(loading.stdout()).toMatch(/OpenTelemetry: [1-9]\d* modules/)
 })

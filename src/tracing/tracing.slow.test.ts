@@ -4,6 +4,7 @@ import { createTestApp, type TestAnswer } from '../../test/harness/app/app.ts'
 import { startCollector } from '../../test/harness/fakes/collector.ts'
 import { type ReceivedRequest, startReceiver } from '../../test/harness/fakes/receiver.ts'
 import { createAuthority } from '../../test/harness/fakes/tls.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 import { parseStoredContext } from './trace-context.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -18,10 +19,12 @@ interface LogLine {
   [member: string]: unknown
 }
 
+const authority = await createAuthority()
+const tls = await authority.issue(['127.0.0.1'])
+
 /** The service, a global webhook with three subscriptions on a receiver, and the log. */
 async function openFixture(options: { endpoint?: string } = {}) {
-  const authority = await createAuthority()
-  const receiver = await startReceiver({ tls: await authority.issue(['127.0.0.1']) })
+  const receiver = await startReceiver({ tls })
   const lines: LogLine[] = []
   const app = await createTestApp({
     ca: authority.ca,
@@ -66,6 +69,15 @@ async function openFixture(options: { endpoint?: string } = {}) {
   }
 }
 
+const shared = await openForFile(openFixture())
+
+/** The service that the tests without a collector share, without what the tests before have sent and logged. */
+function clear() {
+  shared.receiver.requests.length = 0
+  shared.lines.length = 0
+  return shared
+}
+
 function readTraceparent(request: ReceivedRequest | undefined): { trace: string; span: string; flags: string } {
   const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-(0[01])$/.exec(request?.headers.traceparent ?? '')
   if (!match) throw new Error(`no traceparent: ${request?.headers.traceparent}`)
@@ -74,7 +86,7 @@ function readTraceparent(request: ReceivedRequest | undefined): { trace: string;
 
 describe('the trace of a request', () => {
   test('continues at the subscriber with a span of each attempt, its flag and its tracestate, and is in the log', async () => {
-    await using fixture = await openFixture()
+    const fixture = clear()
     fixture.receiver.behaveNext({ kind: 'status', status: 500 })
     const first = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1, b=2' })
     await fixture.clock.advance(RETRY_MS)
@@ -92,7 +104,7 @@ describe('the trace of a request', () => {
   })
 
   test('continues from a read that has a subscriber, and from a published event', async () => {
-    await using fixture = await openFixture()
+    const fixture = clear()
     const made = await fixture.createAccount({})
     await fixture.settle()
     const headers = { traceparent: `00-${TRACE}-${SPAN}-01` }
@@ -108,7 +120,7 @@ describe('the trace of a request', () => {
   })
 
   test('that is not sampled stays unsampled', async () => {
-    await using fixture = await openFixture()
+    const fixture = clear()
     const request = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-00` })
     expect(readTraceparent(request)).toMatchObject({ trace: TRACE, flags: '00' })
     expect(request.headers).not.toHaveProperty('tracestate')
@@ -140,14 +152,14 @@ describe('the trace of a request', () => {
   })
 
   test('continues without an invalid tracestate', async () => {
-    await using fixture = await openFixture()
+    const fixture = clear()
     const request = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1,a=2' })
     expect(readTraceparent(request).trace).toBe(TRACE)
     expect(request.headers).not.toHaveProperty('tracestate')
   })
 
   test('is not part of the signed body', async () => {
-    await using fixture = await openFixture()
+    const fixture = clear()
     const request = await fixture.receiveOne({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1' })
     const body = JSON.parse(request.body.toString())
     expect(Object.keys(body)).toEqual(['id', 'type', 'api_version', 'created_at', 'attempt', 'data'])
@@ -155,8 +167,7 @@ describe('the trace of a request', () => {
   })
 
   test('is in the log line of every request, also of refused ones', async () => {
-    await using fixture = await openFixture()
-    fixture.lines.length = 0
+    const fixture = clear()
     await fixture.anonymous('GET', '/api/v3/health')
     await fixture.anonymous('GET', '/api/v3/webhook/webhook')
     await fixture.anonymous('GET', '/nothing/here')
@@ -170,7 +181,7 @@ describe('the trace of a request', () => {
 
 describe('a delivery without a request', () => {
   test('has one trace for all attempts of a test delivery: the id of its event', async () => {
-    await using fixture = await openFixture()
+    const fixture = clear()
     fixture.receiver.behaveNext({ kind: 'status', status: 500 })
     await fixture.admin('POST', `/api/v3/webhook/webhook/${fixture.webhook}/test`, undefined, {
       traceparent: `00-${TRACE}-${SPAN}-01`,

@@ -177,10 +177,13 @@ interface Walk {
   total: unknown
 }
 
-/** Every page of a list. */
+/** Pages of a list that are compared at most. */
+const MOST_PAGES = 12
+
+/** The pages of a list. */
 async function walk(call: TestCall, path: string, query: URLSearchParams): Promise<Walk> {
   const found: Walk = { pages: [], cursors: [], total: undefined }
-  for (let cursor: string | null | undefined; cursor !== null; ) {
+  for (let cursor: string | null | undefined; cursor !== null && found.pages.length < MOST_PAGES; ) {
     const asked = new URLSearchParams(query)
     if (cursor !== undefined) asked.set('cursor', cursor)
     const { status, body } = await call('GET', `${path}?${asked}`)
@@ -254,7 +257,7 @@ describe.each(Object.entries(LISTS))('the merged list of %s', (name, { path, sor
         expect(await walk(merged, path, query)).toEqual(expected)
         rows += expected.pages.flat().length
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     )
     expect(rows).toBeGreaterThan(100)
   })

@@ -8,8 +8,8 @@ import type { WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 
-const ROWS = 10_000
-const LIMIT = 1_000
+const ROWS = 3_000
+const LIMIT = 300
 
 describe(`the facts of health on ${ROWS} rows of each kind`, () => {
   const clock = buildManualClock()

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
+import { stall } from '../../../test/harness/run/stall.ts'
 import { parseAllowedTargets } from '../guard/callback-url.ts'
 import { buildHttpSender, type HttpSender } from '../send/http-sender.ts'
 import { startDeadline, watchLoop } from './loop-watch.ts'
@@ -9,12 +10,6 @@ const ended: (() => unknown)[] = []
 afterEach(async () => {
   for (const end of ended.splice(0)) await end()
 })
-
-/** Keeps the event loop of this process from running. */
-function stall(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
-}
 
 /** A receiver in a process of its own, so that it answers while this one stands still. Returns its URL. */
 async function receiveElsewhere(delayMs: number): Promise<string> {

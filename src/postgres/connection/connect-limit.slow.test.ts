@@ -2,14 +2,9 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { stall } from '../../../test/harness/run/stall.ts'
 import { connectClient } from './connect-limit.ts'
 import { endClient, openClient } from './listener.ts'
-
-/** Keeps the event loop of this process from running. */
-function stall(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
-}
 
 test('a process that stood still for longer than the limit reads what the server has answered', async () => {
   await using database = await createTestDatabase({ content: 'empty' })

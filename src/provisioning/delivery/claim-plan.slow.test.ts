@@ -18,7 +18,7 @@ import { claimDeliveries, findLostDeliveries, findNextDeliveryAt, releaseDeliver
 import { type DeliveryChange, lockHeldClaims, settleDeliveries } from './settle.store.ts'
 
 /** Users with an open delivery at each target, and deliveries of each that ended. */
-const USERS = 3_000
+const USERS = 1_500
 const ENDED = 3
 const TARGETS = 2
 /** Streams of each target that a lost worker has claimed. */

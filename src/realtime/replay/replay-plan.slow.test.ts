@@ -9,7 +9,7 @@ import { type Database, INDEX_PLANS } from '../../postgres/statement/database.ts
 import { REPLAY_LIMIT, type ReplayParams, readReplay } from './replay.store.ts'
 
 /** Ended messages, one a second, of which half belong to one account; every hundredth of these is of one contract. */
-const ROWS = 20_000
+const ROWS = 5_000
 const SECOND_MS = 1_000
 const TABLES = ['realtime_message_open', 'realtime_message_ended', 'event_occurrence']
 

@@ -48,7 +48,7 @@ export interface ExportDeps {
   createdBy: string
   onFile: (file: ArchivedFile) => void
   /** Other limits than the usual ones, for tests. */
-  limits?: { pageRows: number; fileRows: number }
+  limits?: { pageRows?: number; groupRows?: number; fileRows?: number }
 }
 
 export interface ExportTotals {
@@ -177,7 +177,9 @@ function openFiles(
     rows: () => summary.rows,
     add: async ({ kind }: ManifestKey, rows: readonly ArchiveRow[]): Promise<void> => {
       if (rows.length === 0) return
-      writer ??= await openArchiveWriter(path, { kind, createdBy: deps.createdBy })
+      writer ??= await openArchiveWriter(path, {
+        ...{ kind, createdBy: deps.createdBy, groupRows: deps.limits?.groupRows },
+      })
       for (const row of rows) summary.add(row)
       await writer.add(rows)
     },

@@ -36,7 +36,7 @@ export interface ArchiveWriter {
 /** Opens a file for rows of a kind. Row groups are written as they fill. */
 export async function openArchiveWriter(
   path: string,
-  { kind, createdBy }: { kind: ArchiveKind; createdBy: string },
+  { kind, createdBy, groupRows = GROUP_ROWS }: { kind: ArchiveKind; createdBy: string; groupRows?: number | undefined },
 ): Promise<ArchiveWriter> {
   const handle = await open(path, 'w')
   const hash = createHash('sha256')
@@ -58,12 +58,12 @@ export async function openArchiveWriter(
   const writeGroup = async () => {
     const columnData = toColumnData(kind, pending) as ColumnSource[]
     pending = []
-    await parquet.write({ columnData, rowGroupSize: GROUP_ROWS })
+    await parquet.write({ columnData, rowGroupSize: groupRows })
   }
   return {
     add: async (rows) => {
       pending.push(...rows)
-      if (pending.length >= GROUP_ROWS) await writeGroup()
+      if (pending.length >= groupRows) await writeGroup()
     },
     finish: async () => {
       if (pending.length > 0) await writeGroup()

@@ -2,8 +2,10 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openRestorable } from '../../../test/harness/database/restorable-database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import { routeBatch } from '../../delivery/routing/routing.store.ts'
@@ -15,13 +17,25 @@ import type { ClaimedDispatch } from './claimed-work.ts'
 import { buildWebhookRouting } from './routing.store.ts'
 import { settleAttempts } from './settle.ts'
 
+const database = await openForFile(createTestDatabase({ isOwn: true }))
+const { db } = database
+const gate = await openForFile(
+  buildCommitGate(database, ['webhook_dispatch_open', 'webhook_queue', 'webhook', 'webhook_event']),
+)
+// With the triggers of the gate, so that it serves every test.
+const kept = await openForFile(
+  openRestorable(database.connectionString).then((opened) => ({ ...opened, [Symbol.asyncDispose]: opened.close })),
+)
+
+async function emptyDatabase(): Promise<void> {
+  const { rows } = await database.pool.query('select pid from pg_stat_activity where datname = current_database()')
+  expect(await kept.restore(rows.map(({ pid }) => pid))).toBe(true)
+}
+
 async function openQueue() {
-  const database = await createTestDatabase()
-  const { db } = database
   const clock = buildManualClock()
   const ledger = buildLedger(db, clock)
   await ledger.addEventType('contract.create')
-  const gate = await buildCommitGate(database, ['webhook_dispatch_open', 'webhook_queue', 'webhook', 'webhook_event'])
   const request = (change: Partial<ClaimRequest> = {}): ClaimRequest => ({
     workerId: 'worker-a',
     now: ledger.now(),
@@ -36,17 +50,13 @@ async function openQueue() {
   })
   const claim = (on: Database) => claimDispatches(on, request())
   return {
-    database,
     db,
     clock,
     ledger,
     gate,
     request,
     claim,
-    [Symbol.asyncDispose]: async () => {
-      await gate[Symbol.asyncDispose]()
-      await database[Symbol.asyncDispose]()
-    },
+    [Symbol.asyncDispose]: emptyDatabase,
   }
 }
 

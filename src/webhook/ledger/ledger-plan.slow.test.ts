@@ -9,7 +9,7 @@ import { type ListFields, parseListing } from '../../http/listing/listing.ts'
 import { findListed } from '../../http/listing/page.ts'
 import { listDispatches } from './dispatch.store.ts'
 
-const SUCCESSES = 20_000
+const SUCCESSES = 5_000
 const FAILURES = 100
 const PAGE = 21
 

@@ -12,7 +12,7 @@ import { deleteOwnMessages } from '../../realtime/delivery/settle.store.ts'
 import { deleteOwnDispatches, deletePassedDispatches } from './removal.store.ts'
 
 const ACCOUNTS = 200
-const ROWS_EACH = 100
+const ROWS_EACH = 25
 const LIMIT = 50
 const EDGE = new Date('2026-09-11T00:00:00.000Z')
 

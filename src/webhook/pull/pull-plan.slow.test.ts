@@ -12,7 +12,7 @@ import { claimDispatches, findNextDueAt } from '../delivery/claim.store.ts'
 import { cancelUnpulled } from '../ledger/removal.store.ts'
 import { leaseDue, listLapsed, listReady, listReceiptRows } from './pull.store.ts'
 
-const BACKLOG = 100_000
+const BACKLOG = 10_000
 const LEASED = 2_000
 
 const TABLES = ['webhook_dispatch_open', 'webhook_dispatch_ended', 'webhook_queue', 'event_occurrence', 'webhook']

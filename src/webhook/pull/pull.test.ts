@@ -1,15 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { checkDelivery } from '../../../packages/webhooks/src/verify-delivery.ts'
-import { openPull } from '../../../test/harness/delivery/pull-app.ts'
+import { openPull, openSharedPull } from '../../../test/harness/delivery/pull-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { findNextDueAt } from '../delivery/claim.store.ts'
 import { RETRY_DELAYS_MS } from '../delivery/outcome.ts'
 
 const MINUTE_MS = 60_000
 const UNKNOWN_ID = '01990000-0000-7000-8000-000000000000'
 
+const shared = await openForFile(openSharedPull())
+
 describe('a pull', () => {
   test('leases due deliveries, signed as a POST is, and an acknowledgement ends them', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id, secret } = await p.makeWebhook()
     await p.emit(2)
     const [first, second, ...rest] = await p.take(id)
@@ -36,7 +39,7 @@ describe('a pull', () => {
   })
 
   test('answers up to max, the longest due first, and nothing twice within a lease', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(3)
     p.t.clock.advance(1)
@@ -50,7 +53,7 @@ describe('a pull', () => {
   })
 
   test('is never claimed by a dispatcher, not even as a test of an inactive webhook', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(2)
     expect((await p.call('POST', `/api/v3/webhook/webhook/${id}/test`)).status).toBe(202)
@@ -67,7 +70,7 @@ describe('a pull', () => {
     ['an inactive webhook', 'webhook_inactive'],
     ['a webhook of the mode push', 'conflict'],
   ])('of %s is refused', async (what, code) => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const push = { url: 'https://hooks.example.com/in', account: p.account }
@@ -88,13 +91,13 @@ describe('a pull', () => {
     ['an unknown member', { min: 1 }],
     ['a text for a number', { max: '1' }],
   ])('with %s is a 422', async (_what, body) => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     expect(await p.pull(id, body)).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
   })
 
   test('of an unknown webhook is a 404, before an invalid body, and without a token a 401', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     expect((await p.pull(UNKNOWN_ID)).status).toBe(404)
     expect((await p.pull(UNKNOWN_ID, { max: 0 })).status).toBe(404)
     expect((await p.pull(UNKNOWN_ID, {}, p.t.anonymous)).status).toBe(401)
@@ -103,7 +106,7 @@ describe('a pull', () => {
 })
 
 test('the backlog has the number of due rows and since when the first is due, without those under a lease', async () => {
-  await using p = await openPull()
+  const p = await shared.begin()
   const { id } = await p.makeWebhook()
   const read = (webhook: string) => p.call('GET', `/api/v3/webhook/webhook/${webhook}/backlog`)
   expect((await read(id)).body.data).toEqual({ waiting: 0, oldest_at: null })
@@ -133,13 +136,13 @@ describe('a webhook of the mode pull', () => {
     ['an unknown mode', { mode: 'poll' }, 'mode'],
     ['an empty URL', { mode: 'push', url: '' }, 'url'],
   ])('is not made with %s', async (_what, body, path) => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const answer = await p.call('POST', '/api/v3/webhook/webhook', { account: p.account, ...body })
     expect(answer).toMatchObject({ status: 422, body: { errors: [{ path }] } })
   })
 
   test('has no URL, keeps its mode, and changes in all else', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     const change = (body: object) => p.call('PATCH', `/api/v3/webhook/webhook/${id}`, body)
     expect((await change({ url: 'https://hooks.example.com/in' })).body.errors).toMatchObject([{ path: 'url' }])
@@ -158,7 +161,7 @@ describe('a webhook of the mode pull', () => {
   })
 
   test('is pulled within the accounts of the caller, by a key with webhook:pull alone, and by no portal session of another', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const key = async (permissions: string[], account: string) => {
@@ -178,7 +181,7 @@ describe('a webhook of the mode pull', () => {
   })
 
   test('with a secret that no key opens leases nothing, and says what to do', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     await p.t.database.pool.query(`update webhook set secret_encrypted = 'v1.unknown.AAAA' where document_id = $1`, [
@@ -195,7 +198,7 @@ describe('a webhook of the mode pull', () => {
   })
 
   test('pulls neither leave an event nor an audit entry', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const count = async () =>
@@ -214,7 +217,7 @@ describe('a webhook of the mode pull', () => {
 
 describe('a lease that ends', () => {
   test('is a failed attempt at its end, and the next one is due by the schedule', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const [{ receipt } = { receipt: '' }] = await p.take(id, { lease_seconds: 10 })
@@ -234,7 +237,7 @@ describe('a lease that ends', () => {
   })
 
   test('cannot be acknowledged from its last millisecond on, also before it is recorded', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(2)
     const [first, second] = await p.take(id, { lease_seconds: 10 })
@@ -246,7 +249,7 @@ describe('a lease that ends', () => {
   })
 
   test('is ended with all others that ran out, however many', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(501)
     for (let pulls = 0; pulls < 6; pulls += 1) await p.take(id, { max: 100 })
@@ -258,7 +261,7 @@ describe('a lease that ends', () => {
   })
 
   test('ends the delivery as exhausted with the fifth, which counts for the webhook', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     for (const delayMs of [...RETRY_DELAYS_MS, 0]) {
@@ -276,7 +279,7 @@ describe('a lease that ends', () => {
   })
 
   test('disables a webhook with the 20th failed delivery; one that does not pull stays active', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const [failing, silent] = [await p.makeWebhook(), await p.makeWebhook()]
     await p.emit(20)
     for (const delayMs of [...RETRY_DELAYS_MS, 0]) {
@@ -290,7 +293,7 @@ describe('a lease that ends', () => {
   })
 
   test('gives a delivery again whose process was killed after the lease was committed', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const before = await p.t.database.pool.query('select count(*)::int as rows from delivery_worker')
@@ -319,7 +322,7 @@ test('the time that a subscriber takes is not that of a POST in the metrics', as
 
 describe('an acknowledgement', () => {
   test('that is repeated answers the same, and changes nothing', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const [{ receipt } = { receipt: '' }] = await p.take(id)
@@ -331,7 +334,7 @@ describe('an acknowledgement', () => {
   })
 
   test('of a delivery of another webhook is not found, and leaves it alone', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const [own, other] = [await p.makeWebhook(), await p.makeWebhook()]
     await p.emit()
     const [{ receipt } = { receipt: '' }] = await p.take(other.id)
@@ -341,7 +344,7 @@ describe('an acknowledgement', () => {
   })
 
   test('by the receipt of an earlier attempt is expired while the next one runs', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const [first] = await p.take(id)
@@ -353,7 +356,7 @@ describe('an acknowledgement', () => {
   })
 
   test('is taken while the webhook is inactive, and refused with a 404 once it is deleted', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(2)
     const [first, second] = await p.take(id)
@@ -376,7 +379,7 @@ describe('an acknowledgement', () => {
     ['a lone surrogate', ['\ud800']],
     ['a line break behind it', [`${UNKNOWN_ID}:1\n`]],
   ])('with %s is a 422', async (_what, receipts) => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     expect((await p.ack(id, receipts)).status).toBeOneOf([400, 422])
   })
@@ -384,7 +387,7 @@ describe('an acknowledgement', () => {
 
 describe('rows that are not pulled', () => {
   test('wait without failing, and end after seven days, which a replay begins again', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const [row] = await p.listRows()
@@ -404,7 +407,7 @@ describe('rows that are not pulled', () => {
   })
 
   test('a replay of a row under a lease is refused, and of a waiting one makes it due', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit()
     const [row] = await p.take(id)
@@ -421,7 +424,7 @@ describe('rows that are not pulled', () => {
 
 describe('parallel pulls', () => {
   test('never answer one row twice, and all rows once', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(40)
     const taken = await Promise.all(Array.from({ length: 8 }, () => p.take(id, { max: 10 })))
@@ -432,7 +435,7 @@ describe('parallel pulls', () => {
   })
 
   test('wait for no row that another transaction holds', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(2)
     const [first, second] = await p.listRows()
@@ -449,7 +452,7 @@ describe('parallel pulls', () => {
   })
 
   test('acknowledgements of one receipt end it once', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(5)
     const receipts = (await p.take(id)).map((item) => item.receipt)
@@ -462,7 +465,7 @@ describe('parallel pulls', () => {
   })
 
   test('an acknowledgement and the end of its lease settle the row once', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     await p.emit(20)
     const receipts = (await p.take(id, { max: 100, lease_seconds: 10 })).map((item) => item.receipt)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { openPull, type PullApp, type Pulled } from '../../../test/harness/delivery/pull-app.ts'
+import { openSharedPull, type PullApp, type Pulled } from '../../../test/harness/delivery/pull-app.ts'
 import { untilWaiting, whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { MAX_SCHEDULED_ATTEMPTS, RETRY_DELAYS_MS } from '../delivery/outcome.ts'
@@ -10,9 +11,11 @@ import { acknowledge, LEASE_TOTAL_SECONDS } from './receipt.ts'
 const MINUTE_MS = 60_000
 const UNKNOWN = '01990000-0000-7000-8000-000000000000:1'
 
+const shared = await openForFile(openSharedPull())
+
 /** A webhook with deliveries that are leased. */
 async function openLeased(count = 1) {
-  const p = await openPull()
+  const p = await shared.begin()
   const { id } = await p.makeWebhook()
   await p.emit(count)
   const leased = await p.take(id)
@@ -243,7 +246,7 @@ describe.each(['nack', 'extend'] as const)('%s', (action) => {
   })
 
   test('needs webhook:pull, a webhook that pulls, and 1 to 100 receipts', async () => {
-    await using p = await openPull()
+    const p = await shared.begin()
     const { id } = await p.makeWebhook()
     const path = `/api/v3/webhook/webhook/${id}/${action}`
     const made = await p.call('POST', '/api/v3/identity/api-key', { name: 'other', permissions: ['webhook:find-one'] })

@@ -49,10 +49,42 @@ const listRows = ({ database }: TestApp) =>
 /** Starts it. */
 export async function openPull(options: TestAppOptions = {}): Promise<PullApp> {
   const t = await createTestApp(options)
-  const { body } = await t.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
-  const account: AccountId = body.data.document_id
+  return buildPull(t, await openCall(t))
+}
+
+/** One service for the tests of a file. */
+export interface SharedPull extends AsyncDisposable {
+  /** The service with a new account, without webhooks, events and deliveries of the tests before. */
+  begin(): Promise<PullApp>
+}
+
+const FILLED = [
+  ...['webhook_dispatch_open', 'webhook_dispatch_ended', 'webhook_attempt', 'webhook_queue', 'webhook_event'],
+  ...['webhook', 'event_queue', 'event_occurrence', 'webhook_delivery_minute'],
+]
+
+/** Starts it. */
+export async function openSharedPull(): Promise<SharedPull> {
+  const t = await createTestApp()
+  const call = await openCall(t)
+  return {
+    begin: async () => {
+      await t.database.pool.query(FILLED.map((table) => `delete from ${table}`).join(';'))
+      return { ...(await buildPull(t, call)), [Symbol.asyncDispose]: async () => {} }
+    },
+    [Symbol.asyncDispose]: () => t[Symbol.asyncDispose](),
+  }
+}
+
+/** The calls of a key of everything that does not expire. */
+async function openCall(t: TestApp): Promise<TestCall> {
   const key = await t.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
-  const call = t.callAs(key.body.data.key)
+  return t.callAs(key.body.data.key)
+}
+
+async function buildPull(t: TestApp, call: TestCall): Promise<PullApp> {
+  const { body } = await call('POST', '/api/v3/identity/account', { name: 'Acme' })
+  const account: AccountId = body.data.document_id
   const expectDone = async (answer: Promise<TestAnswer>) => {
     const done = await answer
     if (done.status >= 300) throw new Error(`${done.status} ${JSON.stringify(done.body)}`)

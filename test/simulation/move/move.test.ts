@@ -4,7 +4,7 @@ import { playHistory, type Told } from './history.ts'
 import type { PlantedFault } from './world.ts'
 
 /** SIMULATION_HISTORIES asks for more. */
-const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 300)
+const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 150)
 const STEPS = 400
 
 /** Every planted fault, and the histories within which it has to be found. */

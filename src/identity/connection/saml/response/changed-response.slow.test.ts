@@ -64,7 +64,7 @@ describe('a signed response that is changed', () => {
         const start = at % xml.length
         if (await expectHarmless(xml.slice(0, start) + added + xml.slice(start + length))) harmless += 1
       }),
-      { numRuns: 2_000 },
+      { numRuns: 700 },
     )
     // Some changes are none (white space between elements of the response): else every document would be refused.
     expect(harmless).toBeGreaterThan(0)
@@ -91,7 +91,7 @@ describe('a signed response that is changed', () => {
         }
         await expectHarmless(tokens.join(''))
       }),
-      { numRuns: 3_000 },
+      { numRuns: 900 },
     )
   })
 
@@ -107,7 +107,7 @@ describe('a signed response that is changed', () => {
         tokens.splice(to % tokens.length, 0, found.replace('u-4711', 'admin').replace('_assertion', '_evil'))
         await expectHarmless(tokens.join(''))
       }),
-      { numRuns: 1_000 },
+      { numRuns: 400 },
     )
   })
 })
@@ -138,10 +138,10 @@ describe('a hostile response', () => {
   test.each(Object.entries(documents))('of %s is refused at once', async (_what, build) => {
     const encoded = encodeResponse(build())
     const tookMs = await measureProcess(async () => {
-      for (let round = 0; round < 3; round += 1)
+      for (let round = 0; round < 2; round += 1)
         expect(await judgeResponse(encoded, fixture.wanted)).toHaveProperty('refusal')
     })
-    expect(tookMs / 3).toBeLessThan(2_000)
+    expect(tookMs / 2).toBeLessThan(2_000)
   })
 
   test.each([
