@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { countSeen, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
 
 /** The points of an attempt at which a process may die, and whether the receiver has its POST then. */
 const POINTS = [
@@ -111,7 +112,7 @@ test('a process that is killed as soon as it is ready leaves what it compiled to
   const cache = await mkdtemp(join(tmpdir(), 'signalbox compiled '))
   try {
     await using fixture = await openDeliveryFixture()
-    const doomed = await fixture.start({ roles: 'api', env: { NODE_COMPILE_CACHE: cache } })
+    const doomed = await fixture.start({ root: PROJECT_ROOT, roles: 'api', env: { NODE_COMPILE_CACHE: cache } })
     await doomed.kill()
     const entries = await readdir(cache, { recursive: true })
     expect(entries.length).toBeGreaterThan(500)

@@ -21,7 +21,7 @@ test('a database that pauses for 6 s under running deliveries: not ready meanwhi
   const receiver = await fixture.receive()
   const service = await fixture.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '8' } })
   await fixture.subscribe(service, receiver)
-  await fixture.recordEvents(200)
+  await fixture.recordEvents(100)
   await fixture.change(service)
   await receiver.waitFor(40)
 
@@ -33,7 +33,7 @@ test('a database that pauses for 6 s under running deliveries: not ready meanwhi
     name: 'Asked in the pause',
     account: fixture.account,
   })
-  expect(receiver.requests.length).toBeLessThan(201)
+  expect(receiver.requests.length).toBeLessThan(101)
   await waitFor('the end of the pause', () => performance.now() - pausedAt > 6_000)
   proxy.set('open')
 
@@ -41,7 +41,7 @@ test('a database that pauses for 6 s under running deliveries: not ready meanwhi
   const answer = await waiting
   // It had a connection and waited, or had none and was told to come back.
   if (answer.status !== 201) expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
-  const count = answer.status === 201 ? 202 : 201
+  const count = answer.status === 201 ? 102 : 101
   const rows = await fixture.waitForLedger(count, ['success'])
   expect(rows).toHaveLength(count)
   expect(rows.filter((row) => row.attempts !== 1)).toEqual([])
@@ -91,19 +91,19 @@ test('connections that break in the middle, again and again: everything delivere
   const receiver = await fixture.receive()
   const service = await fixture.startLocal({ databaseUrl: proxy.connectionString, env: { WEBHOOK_CONCURRENCY: '4' } })
   await fixture.subscribe(service, receiver)
-  await fixture.recordEvents(150)
+  await fixture.recordEvents(90)
   for (const count of [10, 30, 60]) {
     await receiver.waitFor(count)
     proxy.drop()
   }
   // A claim whose commit was answered into a broken connection is found by its process, and its attempt made again.
-  const rows = await fixture.waitForLedger(150, ['success'])
+  const rows = await fixture.waitForLedger(90, ['success'])
   const seen = countSeen(receiver)
   expect(rows.filter((row) => row.attempts > 2)).toEqual([])
   const again = rows.filter((row) => row.attempts === 2)
   expect(again.map((row) => row.log[0]?.error_class)).toEqual(again.map(() => 'interrupted'))
   expect(rows.filter((row) => (seen.get(row.id)?.length ?? 0) > row.attempts)).toEqual([])
-  expect(seen.size).toBe(150)
+  expect(seen.size).toBe(90)
 })
 
 test('PostgreSQL killed and started again in the middle: the service stays, recovers and delivers every committed event', async () => {
@@ -127,7 +127,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     const receiver = await fixture.receive()
     const service = await fixture.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
     await fixture.subscribe(service, receiver)
-    await fixture.recordEvents(150)
+    await fixture.recordEvents(90)
     await receiver.waitFor(20)
     process.kill(postgres.pid, 'SIGKILL')
     await postgres.exited
@@ -140,14 +140,14 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     await fixture.change(service)
     await waitFor('all but lost claims', async () => {
       const rows = await fixture.readLedger()
-      return rows.length === 151 && rows.every((row) => row.status === 'success' || row.leaseOwner !== null)
+      return rows.length === 91 && rows.every((row) => row.status === 'success' || row.leaseOwner !== null)
     })
     await fixture.letLeasesRunOut()
-    const rows = await fixture.waitForLedger(151, ['success'])
+    const rows = await fixture.waitForLedger(91, ['success'])
     const seen = countSeen(receiver)
     expect(rows.filter((row) => row.attempts > 2)).toEqual([])
     expect(rows.filter((row) => (seen.get(row.id)?.length ?? 0) > row.attempts)).toEqual([])
-    expect(seen.size).toBe(151)
+    expect(seen.size).toBe(91)
     expect(await service.stop()).toEqual({ code: 0, signal: null })
     await opened.close()
   } finally {

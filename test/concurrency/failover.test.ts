@@ -22,6 +22,9 @@ interface Load {
   stop(): Promise<void>
 }
 
+/** Pause after each change: most of the time of a test is that of servers. */
+const PAUSE_MS = 200
+
 /** Creates contracts through a service, four at a time, until stopped. */
 function startLoad(service: LocalService, fixture: DeliveryFixture): Load {
   const acknowledged: string[] = []
@@ -30,6 +33,8 @@ function startLoad(service: LocalService, fixture: DeliveryFixture): Load {
     while (!isOver) {
       const id = await fixture.change(service).catch(() => undefined)
       if (id !== undefined) acknowledged.push(id)
+      const changedAt = performance.now()
+      await waitFor('the next change', () => performance.now() - changedAt > PAUSE_MS)
     }
   }
   const running = Array.from({ length: 4 }, publish)

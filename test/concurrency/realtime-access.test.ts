@@ -77,29 +77,6 @@ describe.each(CARRIERS)('processes joined by %s:', (carrier) => {
     expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
   })
 
-  test('a member authorized by a process that was killed loses the connections at a foreign provider within a second', async () => {
-    const provider = await startRealtimeProvider(() => Date.now())
-    try {
-      await using service = await openRealtimeService({
-        roles: 'api',
-        env: { APP_ENV: 'test', ...provider.env },
-        isLocal: true,
-      })
-      const doomed = await service.start('api')
-      const { id, jwt } = await service.addMember()
-      const body = { socket_id: '1.1', channel_name: `private-account-${service.account}` }
-      const path = '/api/v3/realtime/realtime/auth'
-      const answer = await callService({ url: doomed.url, token: jwt }, { method: 'POST', path, body })
-      expect(answer.status).toBe(200)
-      doomed.signal('SIGKILL')
-      await doomed.ended
-      await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: id })
-      await waitFor('the end of the connections', () => provider.terminated.includes(id), { limitMs: LIMIT_MS })
-    } finally {
-      await provider.close()
-    }
-  })
-
   test('a user who is disabled loses the connection within a second, in another process too, and is not authorized again', async () => {
     const ann = await joinAccount({ to: fixture.other, through: fixture.first })
     const failure = nextEvent(ann.client.connection, 'error')
@@ -128,4 +105,27 @@ describe.each(CARRIERS)('processes joined by %s:', (carrier) => {
       expect(bob.arrived).toEqual([contract, later])
       expect(ann.arrived).toEqual([])
     })
+})
+
+test('a member authorized by a process that was killed loses the connections at a foreign provider within a second', async () => {
+  const provider = await startRealtimeProvider(() => Date.now())
+  try {
+    await using service = await openRealtimeService({
+      roles: 'api',
+      env: { APP_ENV: 'test', ...provider.env },
+      isLocal: true,
+    })
+    const doomed = await service.start('api')
+    const { id, jwt } = await service.addMember()
+    const body = { socket_id: '1.1', channel_name: `private-account-${service.account}` }
+    const path = '/api/v3/realtime/realtime/auth'
+    const answer = await callService({ url: doomed.url, token: jwt }, { method: 'POST', path, body })
+    expect(answer.status).toBe(200)
+    doomed.signal('SIGKILL')
+    await doomed.ended
+    await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: id })
+    await waitFor('the end of the connections', () => provider.terminated.includes(id), { limitMs: LIMIT_MS })
+  } finally {
+    await provider.close()
+  }
 })

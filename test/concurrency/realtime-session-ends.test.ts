@@ -98,7 +98,8 @@ describe.each(CARRIERS)('processes joined by %s:', (carrier) => {
     ],
   ]
 
-  test.each(ENDS)(
+  // Every end takes the same way to the other processes, which is not that of events.
+  test.each(carrier === 'PostgreSQL' ? ENDS : ENDS.slice(0, 1))(
     '%s ends the subscriptions of the session within a second, in another process too',
     async (name, end) => {
       const user = await fixture.addMember()
@@ -131,16 +132,21 @@ describe.each(CARRIERS)('processes joined by %s:', (carrier) => {
     expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
   })
 
-  test('a key that expires ends what it authorized', async () => {
-    const user = await fixture.addMember()
-    const made = await callAs(user.jwt, 'POST', '/api/v3/identity/api-key', {
-      name: 'program',
-      permissions: ['realtime:auth'],
-      expires_at: new Date(Date.now() + KEY_LIFE_MS).toISOString(),
+  if (carrier === 'PostgreSQL')
+    test('a key that expires ends what it authorized', async () => {
+      const user = await fixture.addMember()
+      const made = await callAs(user.jwt, 'POST', '/api/v3/identity/api-key', {
+        name: 'program',
+        permissions: ['realtime:auth'],
+        expires_at: new Date(Date.now() + KEY_LIFE_MS).toISOString(),
+      })
+      const own = await join(user, made.body.data.key)
+      expect(
+        await limit(
+          nextEvent(own.channel, 'pusher:subscription_error'),
+          KEY_LIFE_MS + LIMIT_MS,
+          'the end with the key',
+        ),
+      ).toMatchObject({ status: 403 })
     })
-    const own = await join(user, made.body.data.key)
-    expect(
-      await limit(nextEvent(own.channel, 'pusher:subscription_error'), KEY_LIFE_MS + LIMIT_MS, 'the end with the key'),
-    ).toMatchObject({ status: 403 })
-  })
 })

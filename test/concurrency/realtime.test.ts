@@ -3,6 +3,7 @@ import Pusher from 'pusher'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createTestDatabase } from '../harness/database/database.ts'
+import { startLocalService } from '../harness/process/local-service.ts'
 import { startService } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
@@ -36,8 +37,7 @@ test('a process that is killed takes its members along, and the others go on; on
   await using database = await createTestDatabase({ content: 'prepared' })
   const options = { databaseUrl: database.connectionString, token: '', env: ENVIRONMENT }
   await using stack = new AsyncDisposableStack()
-  const service = await startService(options)
-  stack.defer(async () => void (await service.kill()))
+  const service = stack.use(await startLocalService(options))
   const doomed = await startService(options)
   stack.defer(async () => void (await doomed.kill()))
 
@@ -58,6 +58,6 @@ test('a process that is killed takes its members along, and the others go on; on
   await waitFor('the later event', () => ann.frames.some(({ event }) => event === 'later'))
 
   const closed = once(ann.webSocket, 'close')
-  expect(await service.stop()).toEqual({ code: 0, signal: null })
+  await service.stop()
   expect((await closed)[0]).toBe(4100)
 })

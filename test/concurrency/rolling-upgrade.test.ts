@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { readMigrations } from '../../src/postgres/migration/migrate.ts'
 import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
 import { PROJECT_ROOT, runToEnd } from '../harness/process/process.ts'
@@ -13,7 +14,9 @@ import { waitFor } from '../harness/run/wait.ts'
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 400_000 })
 
-const RELEASE = ['src', 'bin', 'docs', 'migrations', 'packages', 'package.json', 'package-lock.json', 'catalogue.json']
+/** What a newer release has of its own, and what it shares with this one. */
+const COPIED = ['src', 'migrations']
+const SHARED = ['bin', 'docs', 'packages', 'package.json', 'package-lock.json', 'catalogue.json', 'node_modules']
 
 /** Additions of the newer release: a table, and a column with a default in a table that every request writes. */
 const ADDITION = `-- additive
@@ -24,8 +27,8 @@ alter table contract add column note text not null default '';
 /** A newer release: a copy of this one with one more migration. Removed at the end of its scope. */
 async function buildNewerRelease(): Promise<AsyncDisposable & { root: string; migration: string }> {
   const root = await mkdtemp(join(await findDataRoot(), 'signalbox newer '))
-  for (const name of RELEASE) await cp(join(PROJECT_ROOT, name), join(root, name), { recursive: true })
-  await symlink(join(PROJECT_ROOT, 'node_modules'), join(root, 'node_modules'))
+  for (const name of COPIED) await cp(join(PROJECT_ROOT, name), join(root, name), { recursive: true })
+  for (const name of SHARED) await symlink(join(PROJECT_ROOT, name), join(root, name))
   const number = String((await readMigrations()).length + 1).padStart(4, '0')
   const migration = `${number}_newer_release`
   await writeFile(join(root, 'migrations', `${migration}.sql`), ADDITION)
@@ -99,7 +102,7 @@ test('a fleet is rolled up to a release with an additive migration and down agai
     newer.migration,
   ])
   expect(rows).toEqual([{ is_additive: true }])
-  const downgraded = [await fixture.startLocal(), await fixture.start()]
+  const downgraded = [await fixture.startLocal(), await fixture.startLocal()]
   await step({ joining: downgraded[0]! })
   await step({ joining: downgraded[1]!, leaving: upgraded })
   for (const older of downgraded) {
@@ -120,7 +123,7 @@ test('a release does not start on a migration of a newer one that is not additiv
   const { pool, connectionString } = fixture.database
   await pool.query(`insert into schema_migration values ('9999_newer_release', 'hash', now(), false)`)
   const { code, stderr } = await runToEnd({
-    args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'serve'],
+    args: [await bundleProgram(), 'serve'],
     env: buildServiceEnvironment(connectionString),
   })
   expect(code).toBe(1)

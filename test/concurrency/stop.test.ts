@@ -2,7 +2,8 @@ import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { countSeen, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
+import { startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
@@ -63,7 +64,7 @@ async function startThatWaits(database: TestDatabase, hold: string, waits: strin
   const holder = await database.pool.connect()
   await holder.query(hold)
   const service = startProcess({
-    args: [`${PROJECT_ROOT}/src/main.ts`, 'serve'],
+    args: [await bundleProgram(), 'serve'],
     env: buildServiceEnvironment(database.connectionString),
   })
   const lock = `select 1 from pg_locks where not granted and ${waits}
@@ -101,7 +102,7 @@ test.concurrent('a start that hangs (its table is locked for ever) is ended by S
 
 test.concurrent('a reader of the output that goes away ends nothing', async () => {
   await using fixture = await openDeliveryFixture()
-  const command = `"${process.execPath}" "${PROJECT_ROOT}/src/main.ts" serve | head -n 0`
+  const command = `"${process.execPath}" "${await bundleProgram()}" serve | head -n 0`
   await using shell = startProcess({
     command: '/bin/sh',
     args: ['-c', `${command}; echo over >&2`],

@@ -5,6 +5,7 @@ import { insertReplayJob } from '../../src/webhook/replay/replay-job.store.ts'
 import { REPLAYS_ON_THEIR_WAY_LIMIT } from '../../src/webhook/replay/replay-job-worker.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import { type CellsUnderTest, startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
+import { followArrivals } from '../harness/carriage/crossing-traffic.ts'
 import { buildLogEnvironment, registerEventType } from '../harness/carriage/event-log-service.ts'
 import {
   hurryRetries,
@@ -20,9 +21,11 @@ import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/d
 import type { Receiver } from '../harness/fakes/receiver.ts'
 import { findNatsServer } from '../harness/nats/nats-program.ts'
 import { startNatsServers } from '../harness/nats/nats-servers.ts'
-import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
-import { buildServiceEnvironment, findProgram, type ServiceProcess } from '../harness/process/service-process.ts'
-import { limit, waitFor } from '../harness/run/wait.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
+import { runCommand } from '../harness/process/command-line.ts'
+import { startProcess, type TestProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment, type ServiceProcess } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const program = await findNatsServer('moves of accounts are tested without processes alone')
 const FAR = { limitMs: 180_000 }
@@ -30,14 +33,16 @@ const FAR = { limitMs: 180_000 }
 /** Deliveries that a bulk replay goes through while the account moves. */
 const REPLAYED = REPLAYS_ON_THEIR_WAY_LIMIT + 40
 
+type Caller = Pick<ServiceProcess, 'call'>
+
 /** Home and a cell with two processes, and an account with a webhook, one that pulls, and a global one. */
 interface Ground {
   cells: CellsUnderTest
   cell: TestDatabase
   fixture: DeliveryFixture
   env: Record<string, string>
-  /** Serves the client; it stays. */
-  kept: ServiceProcess
+  /** Serves the client in the process of the tests; it stays. */
+  kept: Caller
   /** Works beside it, until it is killed. */
   killed: ServiceProcess
   ofAccount: Receiver
@@ -52,7 +57,7 @@ const answer = (status: number) => ({ kind: 'status', status }) as const
 const failSome = (receiver: Receiver) =>
   receiver.behaveNext(...Array.from({ length: 30 }, (_, n) => answer(n % 3 === 0 ? 500 : 200)))
 
-async function listTypes({ call }: ServiceProcess): Promise<string[]> {
+async function listTypes({ call }: Caller): Promise<string[]> {
   const names = ['contract.create', 'invoice.create'].map((name) => `filters=internal%7Cin%7C${name}`)
   const ids: string[] = []
   for (const name of names) {
@@ -62,7 +67,7 @@ async function listTypes({ call }: ServiceProcess): Promise<string[]> {
   return ids
 }
 
-async function subscribe({ call }: ServiceProcess, body: object, events: readonly string[]): Promise<string> {
+async function subscribe({ call }: Caller, body: object, events: readonly string[]): Promise<string> {
   const made = await call('POST', '/api/v3/webhook/webhook', body)
   expect(made.status, JSON.stringify(made.body)).toBe(201)
   const id = made.body.data.document_id as string
@@ -74,7 +79,7 @@ async function subscribe({ call }: ServiceProcess, body: object, events: readonl
 async function openGround(cells: CellsUnderTest, fixture: DeliveryFixture, natsUrl: string): Promise<Ground> {
   const [ofAccount, ofAll] = [await fixture.receive(), await fixture.receive()]
   const env = buildLogEnvironment(natsUrl)
-  const [kept, killed] = await Promise.all([fixture.start({ env }), fixture.start({ env })])
+  const [kept, killed] = await Promise.all([fixture.startLocal({ env }), fixture.start({ env })])
   await cells.add({}, { keyring: buildKeyring(TEST_SECRETS.secretKey, systemRandom) })
   const cell = cells.open(cells.cell)
   await waitFor(
@@ -93,11 +98,19 @@ async function openGround(cells: CellsUnderTest, fixture: DeliveryFixture, natsU
 }
 
 /** Starts `signalbox account move` as a process. */
-const startMove = ({ cells, fixture, env }: Ground, ...args: string[]) =>
+const startMove = async ({ cells, fixture, env }: Ground, ...args: string[]) =>
   startProcess({
-    args: [findProgram(PROJECT_ROOT), 'account', 'move', fixture.account, ...args],
+    args: [await bundleProgram(), 'account', 'move', fixture.account, ...args],
     env: { ...buildServiceEnvironment(cells.home), ...env },
   })
+
+/** Runs `signalbox account move` to its end, in the process of the tests. */
+async function finishMove({ cells, fixture, env }: Ground, ...args: string[]): Promise<void> {
+  const moved = await runCommand(['account', 'move', fixture.account, ...args], {
+    env: { ...buildServiceEnvironment(cells.home), ...env },
+  })
+  expect(moved, moved.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('Moved, with') })
+}
 
 /** Kills a move with SIGKILL. The next one need not wait for the end of its lease. */
 async function killMove({ cells: { homeDb } }: Ground, move: TestProcess): Promise<void> {
@@ -159,14 +172,14 @@ async function moveThere(ground: Ground, seeds: readonly string[]): Promise<stri
   const answered = Promise.withResolvers<void>()
   ofAccount.behave({ kind: 'wait', until: answered.promise })
   await beginReplay(ground, seeds)
-  const draining = startMove(ground, 'one')
+  const draining = await startMove(ground, 'one')
   await draining.waitForOutput(/drain: waits \(await-attempts\)/, FAR.limitMs)
   await killMove(ground, draining)
   ofAccount.behave(answer(200))
   answered.resolve()
 
   const copied = await lockTable(cell, 'webhook_dispatch_ended')
-  const copying = startMove(ground)
+  const copying = await startMove(ground)
   await copying.waitForOutput(/drain/, FAR.limitMs)
   await acknowledge(ground, pulled.receipts)
   await waitFor('a copy that waits', () => isWaitingFor(cell, 'webhook_dispatch_ended'), FAR)
@@ -174,21 +187,15 @@ async function moveThere(ground: Ground, seeds: readonly string[]): Promise<stri
   await copied.release()
 
   const directed = await lockTable(cells.homeDb, 'account_cell')
-  const switching = startMove(ground)
+  const switching = await startMove(ground)
   await waitFor('a switch that waits', () => isWaitingFor(cells.homeDb, 'account_cell'), FAR)
   const { rows } = await cells.homeDb.pool.query('select processed < total as is_under_way from replay_job')
   expect(rows).toEqual([{ is_under_way: true }])
   await killMove(ground, switching)
   await directed.release()
 
-  await finishMove(startMove(ground))
+  await finishMove(ground)
   return pulled.ids
-}
-
-async function finishMove(move: TestProcess): Promise<void> {
-  await using last = move
-  await last.waitForOutput(/Moved, with/, FAR.limitMs)
-  expect(await limit(last.ended, FAR.limitMs, 'the end of the command'), last.stderr()).toMatchObject({ code: 0 })
 }
 
 /** Kills a process that works on home and on the cell, in the middle of its attempts. */
@@ -227,7 +234,8 @@ async function checkArrival(ground: Ground, traffic: MovedTraffic, seeds: readon
   expect(new Set(traffic.accepted.published).difference(recorded)).toEqual(new Set())
   expect(recorded.size).toBe(traffic.accepted.published.length + traffic.accepted.contracts.length + seeds.length)
   for (const receiver of [ofAccount, ofAll]) {
-    const missing = () => recorded.difference(new Set(idsOf(receiver)))
+    const arrivals = followArrivals([receiver])
+    const missing = () => recorded.difference(arrivals.ids())
     await waitFor(
       'every event',
       async () => {
@@ -278,7 +286,7 @@ test('an account moves to a cell and home under traffic, while the move and a pr
   failSome(ofAccount)
   await traffic.waitForMore(20)
 
-  await finishMove(startMove(ground, 'home'))
+  await finishMove(ground, 'home')
   await traffic.waitForMore(10)
   await traffic.stop()
   await pullRest(ground, new Set(traffic.accepted.published).difference(new Set(pulled)))

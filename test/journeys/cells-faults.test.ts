@@ -18,17 +18,21 @@ import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/d
 import type { Receiver } from '../harness/fakes/receiver.ts'
 import { findNatsServer } from '../harness/nats/nats-program.ts'
 import { type NatsServers, startNatsServers } from '../harness/nats/nats-servers.ts'
-import { PROJECT_ROOT, runToEnd } from '../harness/process/process.ts'
-import { buildServiceEnvironment, findProgram, type ServiceProcess } from '../harness/process/service-process.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
+import { runToEnd } from '../harness/process/process.ts'
+import { buildServiceEnvironment, type ServiceProcess } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 const program = await findNatsServer('three databases are not tested under faults')
 const FAR = { limitMs: 180_000 }
 
 /** Events that cross databases. CELLS_EVENTS asks for more. */
-const EVENTS = Number(process.env.CELLS_EVENTS ?? 6_000)
+const EVENTS = Number(process.env.CELLS_EVENTS ?? 1_500)
 
-/** Home and two cells on three servers, three servers of NATS, and two processes that work beside the one that is called. */
+/** The service in this process, which no fault ends. */
+type Caller = Pick<ServiceProcess, 'call'>
+
+/** Home and two cells on three servers, three servers of NATS, and two processes that work beside the service that is called. */
 interface Ground {
   nats: NatsServers
   home: TestDatabase
@@ -36,7 +40,7 @@ interface Ground {
   two: TestDatabase
   fixture: DeliveryFixture
   env: Record<string, string>
-  front: ServiceProcess
+  front: Caller
   fleet: ServiceFleet
   /** The account that moves; those of the cells follow. */
   moved: string
@@ -48,15 +52,15 @@ interface Ground {
   webhooks: readonly { database: TestDatabase; id: string }[]
 }
 
-const makeAccount = async ({ call }: ServiceProcess, name: string): Promise<string> =>
+const makeAccount = async ({ call }: Caller, name: string): Promise<string> =>
   (await call('POST', '/api/v3/identity/account', { name })).body.data.document_id
 
-async function findType({ call }: ServiceProcess, name: string): Promise<string> {
+async function findType({ call }: Caller, name: string): Promise<string> {
   return (await call('GET', `/api/v3/webhook/event?filters=internal%7Ceq%7C${name}`)).body.data[0].document_id
 }
 
 /** Subscribes, again while the service has not heard yet where the account is: it answers 503 until then. */
-async function subscribe({ call }: ServiceProcess, body: object, events: readonly string[]): Promise<string> {
+async function subscribe({ call }: Caller, body: object, events: readonly string[]): Promise<string> {
   const made = await waitFor(
     'the service knows the place of the account',
     async () => {
@@ -86,7 +90,7 @@ async function moveAccount(
       const args = [account, ...(rows.length === 0 ? [place] : [])]
       const { code, stdout, stderr } = await runToEnd(
         {
-          args: [findProgram(PROJECT_ROOT), 'account', 'move', ...args],
+          args: [await bundleProgram(), 'account', 'move', ...args],
           env: { ...buildServiceEnvironment(home.connectionString), ...env },
         },
         FAR.limitMs,
@@ -103,7 +107,7 @@ async function openGround(cells: CellsUnderTest, fixture: DeliveryFixture, nats:
   const [ofAll, ofAccounts, ofMoved] = [await fixture.receive(), await fixture.receive(), await fixture.receive()]
   const env = { ...buildLogEnvironment(nats.url), RATE_LIMIT_PER_MINUTE: '10000000' }
   const home = cells.homeDb
-  const front = await fixture.start({ env, roles: 'api' })
+  const front = await fixture.startLocal({ env, roles: 'api' })
   const keyring = buildKeyring(TEST_SECRETS.secretKey, systemRandom)
   for (const [index, name] of ['one', 'two'].entries())
     await cells.add({ name, url: cells.all[index] ?? '' }, { keyring })

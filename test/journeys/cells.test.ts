@@ -14,6 +14,9 @@ import { waitFor } from '../harness/run/wait.ts'
 const program = await findNatsServer('events between databases are tested with a log in memory alone')
 const FAR = { limitMs: 120_000 }
 
+/** Of health and metrics: a look takes 20 ms of a processor. */
+const SELDOM = { ...FAR, lastPauseMs: 1_000 }
+
 /** The ids of the events that a receiver got, in order. */
 const idsOf = ({ requests }: Receiver) => requests.map(({ body }) => JSON.parse(body.toString()).id as string)
 
@@ -108,18 +111,18 @@ test('home and a cell deliver the events of each other, each once, while one of 
   const scrape = async () =>
     (await service.call('GET', '/metrics', undefined, { authorization: `Bearer ${TEST_METRICS_TOKEN}` })).body as string
   const whole = { cells: [{ name: 'one', state: 'active', is_reachable: true }], interrupted_moves: 0, remedy: null }
-  await waitFor('a whole cell', async () => (await readHealth()).status === 'operational', FAR)
+  await waitFor('a whole cell', async () => (await readHealth()).status === 'operational', SELDOM)
   expect((await readHealth()).details).toMatchObject(whole)
-  await waitFor('its metrics', async () => /^cell_up\{cell="one"\} 1$/m.test(await scrape()), FAR)
+  await waitFor('its metrics', async () => /^cell_up\{cell="one"\} 1$/m.test(await scrape()), SELDOM)
   expect(await scrape()).toMatch(/^cell_accounts\{cell="one"\} 1$/m)
 
   cells.setAway('cell', true)
-  await waitFor('a cell that is away', async () => (await readHealth()).status === 'degraded', FAR)
+  await waitFor('a cell that is away', async () => (await readHealth()).status === 'degraded', SELDOM)
   expect((await readHealth()).details).toMatchObject({
     ...{ cells: [{ name: 'one', is_reachable: false, oldest_waiting_s: null }], interrupted_moves: 0 },
     remedy: expect.stringContaining('signalbox cell status'),
   })
-  await waitFor('its metrics', async () => /^cell_up\{cell="one"\} 0$/m.test(await scrape()), FAR)
+  await waitFor('its metrics', async () => /^cell_up\{cell="one"\} 0$/m.test(await scrape()), SELDOM)
   expect(await scrape()).not.toContain('cell_backlog{')
   await fixture.change(service)
   await have(ofAll, 4)
@@ -136,7 +139,7 @@ test('home and a cell deliver the events of each other, each once, while one of 
     [fixture.account],
   )
   await service.waitForLog(/move of an account was interrupted, its changes are refused: run signalbox account move/)
-  await waitFor('an interrupted move', async () => (await readHealth()).details.interrupted_moves === 1, FAR)
+  await waitFor('an interrupted move', async () => (await readHealth()).details.interrupted_moves === 1, SELDOM)
   expect(JSON.stringify(await readHealth())).not.toContain(fixture.account)
   await cells.homeDb.pool.query('delete from account_move')
   const without = await fixture.startLocal({ roles: 'api' })

@@ -14,8 +14,8 @@ import {
 import { CONNECTION_BODY } from './connection-route-requests.ts'
 import { ROUTES } from './route-requests.ts'
 
-/** Share of the full size of a population (npm run bench -- lists): some 20,000 events and 4,000 users of one other account. */
-const SCALE = 0.02
+/** Share of the full size of a population (npm run bench -- lists): some 10,000 events and 2,000 users of one other account. */
+const SCALE = 0.01
 const PAGE_SIZE = 10
 
 const mostRead = (event: string) => readsARow(event) * (PAGE_SIZE + 1)

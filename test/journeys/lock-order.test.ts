@@ -2,33 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inTransaction, openDatabase } from '../../src/postgres/statement/database.ts'
 import { statement } from '../../src/postgres/statement/statement.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
-import { KNOWN_PAIRS, readFunctions, type WrongOrder, watchLockOrder } from '../harness/plan/lock-order.ts'
-import { FORMS, findRouteOf, prepareRequest, REQUESTS, startRequestFixture } from './route-requests.ts'
-
-/** Pairs that none of the requests below takes: of parallel requests, and of workers. */
-const OF_RACES = [
-  'account_invitation > user',
-  'oauth_state > session by end_grant',
-  'oauth_state > oauthGrant by end_grant',
-  'address_proof > session',
-]
-const OF_WORKERS = ['webhook_dispatch_ended > webhook_dispatch_open', 'provisioning_job > user']
-
-test('every request of the service takes its locks in the written order', async () => {
-  const { fixture, database } = await startRequestFixture()
-  await using _world = fixture
-  const wrong = new Map<string, string>()
-  watchLockOrder(database.pool, await readFunctions(database.pool), ({ pair, statement: text }) =>
-    wrong.set(pair, text),
-  )
-  for (const form of Object.keys({ ...REQUESTS, ...FORMS })) {
-    const { send } = await prepareRequest(findRouteOf(form), form in FORMS ? FORMS[form] : REQUESTS[form])
-    expect((await send()).status, form).toBeLessThan(400)
-  }
-  expect(Object.fromEntries([...wrong].filter(([pair]) => !(pair in KNOWN_PAIRS)))).toEqual({})
-  const unused = Object.keys(KNOWN_PAIRS).filter((pair) => !wrong.has(pair))
-  expect(unused).toEqual([...OF_RACES, ...OF_WORKERS])
-})
+import { readFunctions, type WrongOrder, watchLockOrder } from '../harness/plan/lock-order.ts'
 
 describe('the watch of the order', () => {
   const refused: WrongOrder[] = []

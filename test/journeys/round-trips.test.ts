@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { eventNameOf, isChange, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { ContractFixture } from '../contract/contract-fixture.ts'
 import { type WatchedInvalidations, watchInvalidations } from '../harness/database/watched-invalidations.ts'
+import { KNOWN_PAIRS, watchLockOrder } from '../harness/plan/lock-order.ts'
 import type { RequestDatabase } from '../harness/plan/request-plans.ts'
 import { type Measured, measureHeld } from '../harness/realtime/cached-caller.ts'
 import { judgeWholeReads } from './known-whole-reads.ts'
@@ -378,10 +379,14 @@ const STEPS: Record<string, readonly Step[]> = {
 let fixture: ContractFixture
 let database: RequestDatabase
 let invalidations: WatchedInvalidations
+/** Pairs of locks in another order than the written one, with a statement of each. */
+const wrong = new Map<string, string>()
 beforeAll(async () => {
   const started = await startRequestFixture()
   fixture = started.fixture
   database = started.database
+  const functions = new Map(inject('databaseFunctions'))
+  watchLockOrder(database.pool, functions, ({ pair, statement }) => wrong.set(pair, statement))
   invalidations = await watchInvalidations(fixture.app.database)
 })
 afterAll(async () => {
@@ -460,6 +465,21 @@ test('no statement of these requests reads through what others have stored, but 
   for (const form of Object.keys({ ...REQUESTS, ...FORMS })) await findOutcome(form)
   const reads = await database.listWholeReads()
   expect(judgeWholeReads(reads)).toEqual({ unknown: [], unused: [] })
+})
+
+/** Known pairs that none of the requests takes: of parallel requests, and of workers. */
+const OF_RACES = [
+  'account_invitation > user',
+  'oauth_state > session by end_grant',
+  'oauth_state > oauthGrant by end_grant',
+  'address_proof > session',
+]
+const OF_WORKERS = ['webhook_dispatch_ended > webhook_dispatch_open', 'provisioning_job > user']
+
+test('every request of the service takes its locks in the written order', async () => {
+  for (const form of Object.keys({ ...REQUESTS, ...FORMS })) await findOutcome(form)
+  expect(Object.fromEntries([...wrong].filter(([pair]) => !(pair in KNOWN_PAIRS)))).toEqual({})
+  expect(Object.keys(KNOWN_PAIRS).filter((pair) => !wrong.has(pair))).toEqual([...OF_RACES, ...OF_WORKERS])
 })
 
 test('no transaction but those of providers, codes, decisions, ends of apps, connections, invitations, sign-ups, sign-ins by mail, bulk replays and second factors has more than four statements in two round trips', () => {

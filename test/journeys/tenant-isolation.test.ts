@@ -304,25 +304,26 @@ const bodyOf = (route: RouteDeclaration) => {
 
 /** Everything that the victim has, as text. */
 async function readVictim(): Promise<string> {
-  const { pool } = fixture.app.database
-  const read = async (table: string, condition: string) =>
-    (await pool.query(`select to_jsonb(x) as row from ${table} x where ${condition} order by x`, [victim.account])).rows
   const hooks = 'webhook in (select document_id from webhook where account = $1)'
-  const ofPlatform = []
-  for (const table of platformTables) ofPlatform.push(await read(table, 'account = $1'))
-  return JSON.stringify([
-    ofPlatform,
-    await read('account', 'document_id = $1'),
-    await read('account_limit', 'account = $1'),
-    await read('account_member', 'account = $1'),
-    await read('account_invitation', 'account = $1'),
-    await read('api_key', 'account = $1'),
-    await read('webhook', 'account = $1'),
-    await read('webhook_event', hooks),
-    await read('webhook_dispatch', hooks),
-    await read('event_occurrence', 'account = $1'),
-    await read('replay_job', '$1 = any(x.accounts)'),
-  ])
+  const conditions: [table: string, condition: string][] = [
+    ...platformTables.map((table): [string, string] => [table, 'account = $1']),
+    ['account', 'document_id = $1'],
+    ['account_limit', 'account = $1'],
+    ['account_member', 'account = $1'],
+    ['account_invitation', 'account = $1'],
+    ['api_key', 'account = $1'],
+    ['webhook', 'account = $1'],
+    ['webhook_event', hooks],
+    ['webhook_dispatch', hooks],
+    ['event_occurrence', 'account = $1'],
+    ['replay_job', '$1 = any(x.accounts)'],
+  ]
+  const parts = conditions.map(
+    ([table, condition]) => `(select jsonb_agg(to_jsonb(x) order by x) from ${table} x where ${condition})`,
+  )
+  const text = `select jsonb_build_array(${parts.join(', ')})::text as all`
+  const { rows } = await fixture.app.database.pool.query({ name: 'victim', text, values: [victim.account] })
+  return rows[0].all
 }
 
 test('every route of the tree is driven, or takes no token at all', () => {
@@ -339,10 +340,13 @@ test('no case is left of a route that is gone', () => {
 })
 
 describe('with the ids of another tenant', () => {
+  /** What the victim had after the test before. */
+  let lastRead: string | undefined
+
   test.each(DRIVEN.map((route) => [titleOf(route), route] as const))(
     '%s tells a stranger nothing and changes nothing',
     async (_title, route) => {
-      const before = await readVictim()
+      const before = lastRead ?? (await readVictim())
       for (const { name, call } of strangers) {
         const answer = await call(route.method, pathOf(route), bodyOf(route))
         const text = JSON.stringify(answer.body)
@@ -353,7 +357,8 @@ describe('with the ids of another tenant', () => {
         const isNamed = route.path.includes('{') && route.ownAccounts
         if (isNamed) expect([403, 404], `${name}: ${text}`).toContain(answer.status)
       }
-      expect(await readVictim()).toBe(before)
+      lastRead = await readVictim()
+      expect(lastRead).toBe(before)
     },
   )
 
@@ -368,10 +373,9 @@ describe('with the ids of another tenant', () => {
         }
         for (const [field, { type }] of Object.entries(route.list ?? {})) {
           if (type !== 'uuid') continue
-          for (const [, id] of listWords(victim).filter(([, word]) => /^[0-9a-f]{8}-/.test(word))) {
-            const found = await call('GET', `${pathOf(route)}?count=true&filters=${field}|eq|${id}`)
-            expect([found.body.data, found.body.pagination?.total], `${name}: ${field}`).toEqual([[], 0])
-          }
+          const ids = listWords(victim).flatMap(([, word]) => (/^[0-9a-f]{8}-/.test(word) ? [word] : []))
+          const found = await call('GET', `${pathOf(route)}?count=true&filters=${field}|in|${ids.join(',')}`)
+          expect([found.body.data, found.body.pagination?.total], `${name}: ${field}`).toEqual([[], 0])
         }
         expect(total.body.pagination.total, name).toBe(total.body.data.length)
       }

@@ -48,7 +48,7 @@ export const ADVISORY_LOCKS = {
 /**
  * The order in which a transaction takes its locks: rows of tables, and advisory locks by their names above. The holder
  * of a lock waits for no earlier one, so that no two transactions deadlock. Rows of one table are locked in the order
- * of their ids. An unlisted table comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
+ * of their ids. An unlisted table comes last. (`docs/decisions/0030-locks.md`, `test/harness/plan/lock-order.ts`)
  */
 export const LOCK_ORDER = [
   // Of cells and moves alone.

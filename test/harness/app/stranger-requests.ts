@@ -11,6 +11,8 @@ export interface StrangerRequest {
   form?: Record<string, string>
   json?: object
   headers?: Record<string, string>
+  /** Whether it is refused for want of a token, whatever else it says. */
+  needsToken?: boolean
 }
 
 const PASSWORD = 'correct horse battery'
@@ -24,10 +26,10 @@ function listAllRoutes(): RouteDeclaration[] {
 
 /** A request to each declared route that names the provider `dev` and says nothing that is right. */
 export function listJunkRequests(): StrangerRequest[] {
-  const ofRoutes = listAllRoutes().map(({ method, path, page }): StrangerRequest => {
-    const target = path.replace(/\{\w+\}/g, 'dev')
-    if (method === 'GET') return { method, path: target }
-    return { method, path: target, ...(page ? { form: { a: 'b' } } : { json: {} }) }
+  const ofRoutes = listAllRoutes().map(({ method, path, page, access }): StrangerRequest => {
+    const target = { path: path.replace(/\{\w+\}/g, 'dev'), needsToken: !page && access !== 'public' }
+    if (method === 'GET') return { method, ...target }
+    return { method, ...target, ...(page ? { form: { a: 'b' } } : { json: {} }) }
   })
   const acs = '/api/v3/auth/login/saml/01890000-0000-7000-8000-000000000001/acs'
   return [...ofRoutes, { method: 'POST', path: acs, form: { SAMLResponse: 'junk' } }]

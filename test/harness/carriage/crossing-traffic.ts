@@ -7,10 +7,10 @@ import { waitFor } from '../run/wait.ts'
 const FAR = { limitMs: 180_000 }
 
 /** Events of one statement, or of one request. */
-const PACK = 250
+const PACK = 100
 
 /** Events that are recorded and have not arrived: the recorder waits while there are more. */
-const ON_THEIR_WAY = 2_500
+const ON_THEIR_WAY = 500
 
 /** The ids of the events that receivers got. */
 export interface Arrivals {

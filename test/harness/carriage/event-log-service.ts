@@ -84,7 +84,7 @@ export async function registerEventType(service: Pick<ServiceProcess, 'call'>): 
  * Pause of a publisher after each event, in milliseconds. An election of brokers takes seconds, in which publishers without a
  * pause would do most of the work of a test; with it some events are under way at any time all the same.
  */
-const PAUSE_MS = 25
+const PAUSE_MS = 100
 
 /** Makes an account, and publishes for it until it is stopped. Refused calls fail the stop. */
 export async function startPublisher(service: Pick<ServiceProcess, 'call'>, name: string): Promise<Publisher> {

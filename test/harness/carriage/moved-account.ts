@@ -177,7 +177,7 @@ export async function dumpAccount(database: TestDatabase, account: AccountId): P
     [account],
   )
   const webhooks = rows.map(({ id }) => id as string)
-  const parts = [
+  const parts: { table: string; owned: string }[] = [
     ...LEDGER.map(({ table, column, of }) => ({
       table,
       owned: `t.${column} = ${of === 'account' ? '$account' : 'any($webhooks)'}`,
@@ -188,13 +188,16 @@ export async function dumpAccount(database: TestDatabase, account: AccountId): P
       owned: 't.dispatch in (select d.document_id from webhook_dispatch d where d.webhook = any($webhooks))',
     },
   ]
-  const dump: Record<string, string[]> = {}
-  for (const { table, owned } of parts) {
-    const condition = owned
-      .replaceAll('$account', `'${account}'::uuid`)
-      .replaceAll('$webhooks', `'{${webhooks.join(',')}}'::uuid[]`)
-    const found = await pool.query(`select row_to_json(t)::text as row from ${table} t where ${condition} order by 1`)
-    dump[table] = [...new Set([...(dump[table] ?? []), ...found.rows.map(({ row }) => row as string)])].sort()
-  }
+  const selects = parts.map(({ table, owned }) => {
+    const condition = owned.replaceAll('$account', '$1::uuid').replaceAll('$webhooks', '$2::uuid[]')
+    return `select '${table}' as "table", row_to_json(t)::text as row from ${table} t where ${condition}`
+  })
+  const found = await pool.query<{ table: string; row: string }>({
+    ...{ name: 'dump of an account', text: selects.join(' union ') },
+    values: [account, webhooks],
+  })
+  const dump = Object.fromEntries(parts.map(({ table }): [string, string[]] => [table, []]))
+  for (const { table, row } of found.rows) dump[table]?.push(row)
+  for (const list of Object.values(dump)) list.sort()
   return dump
 }

@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { isAccountRefused } from '../../../src/postgres/cell/account-fence.ts'
 import type { TestDatabase } from '../database/database.ts'
 import type { Receiver } from '../fakes/receiver.ts'
 import type { ServiceProcess } from '../process/service-process.ts'
 import { waitFor } from '../run/wait.ts'
+import { followArrivals } from './crossing-traffic.ts'
 
 /** Far beyond what a move takes on a busy machine. */
 const FAR = { limitMs: 180_000 }
 
 /** Events that the receiver may not have yet, and how long the traffic waits for them: it is as fast as its delivery. */
 const OPEN_LIMIT = 8
-const PAUSE_MS = 1_000
+const PATIENCE_MS = 1_000
+
+/** Pause after each event: most of the time of a test is that of moves and restarts. */
+const PAUSE_MS = 50
 
 /** A client of an account, which publishes and changes contracts, and repeats what is refused while the account moves. */
 export interface MovedTraffic {
@@ -41,7 +46,8 @@ export const idsOf = ({ requests }: Receiver): string[] =>
 export function startTraffic({ call, account, cell, receiver, isPatient = false }: TrafficDeps): MovedTraffic {
   const accepted = { published: [] as string[], contracts: [] as string[] }
   const total = () => accepted.published.length + accepted.contracts.length
-  const countOpen = () => new Set(accepted.published).difference(new Set(idsOf(receiver))).size
+  const arrivals = followArrivals([receiver])
+  const countOpen = () => new Set(accepted.published).difference(arrivals.ids()).size
   let refused = 0
   let isStopped = false
 
@@ -79,8 +85,9 @@ export function startTraffic({ call, account, cell, receiver, isPatient = false 
       const startedMs = performance.now()
       await waitFor(
         'deliveries',
-        () => isStopped || countOpen() < OPEN_LIMIT || performance.now() - startedMs > PAUSE_MS,
+        () => isStopped || countOpen() < OPEN_LIMIT || performance.now() - startedMs > PATIENCE_MS,
       )
+      await setTimeout(PAUSE_MS)
     }
   }
 

@@ -39,7 +39,7 @@ export interface DeliveryFixture extends AsyncDisposable {
     env?: Record<string, string>
     roles?: string
     databaseUrl?: string
-    /** The folder of the release to start. Default: this one. */
+    /** The folder of the release to start. Default: this one, as one file. */
     root?: string
     /** Arguments of Node, in place of those of tests. */
     nodeArguments?: readonly string[]

@@ -4,6 +4,7 @@ import type { TestAnswer } from '../app/app.ts'
 import { SMALL_HASH_ENVIRONMENT } from '../app/small-hash.ts'
 import { buildSecretEnvironment, TEST_METRICS_TOKEN } from '../app/test-secrets.ts'
 import { limit, waitFor } from '../run/wait.ts'
+import { bundleProgram } from './bundled-program.ts'
 import { PROJECT_ROOT, type ProcessEnding, startProcess, type TestProcess } from './process.ts'
 
 /** The base URL of every process of a test, so that one token is valid in all of them, on any port. */
@@ -24,7 +25,7 @@ export interface ServiceOptions {
   databaseUrl: string
   token: string
   env?: Record<string, string>
-  /** The folder of the release to start. Default: this one. */
+  /** The folder of the release to start. Default: this one, as one file. */
   root?: string
   /** Arguments of Node. Default: room for the objects of a start, most of which die young, so that it collects less. */
   nodeArguments?: readonly string[]
@@ -40,13 +41,14 @@ export function findProgram(root: string): string {
 
 /** Starts `signalbox serve` and waits until it is ready, or has ended. */
 export async function startService(options: ServiceOptions): Promise<ServiceProcess> {
-  const { root = PROJECT_ROOT, nodeArguments = NODE_ARGUMENTS } = options
+  const { root, nodeArguments = NODE_ARGUMENTS } = options
+  const program = root === undefined ? await bundleProgram() : findProgram(root)
   const started = startProcess({
-    args: [...nodeArguments, findProgram(root), 'serve'],
+    args: [...nodeArguments, program, 'serve'],
     env: {
       ...buildServiceEnvironment(options.databaseUrl),
       // No later run finds what one from a folder that is removed writes into the cache.
-      ...(options.root !== undefined && { NODE_DISABLE_COMPILE_CACHE: '1' }),
+      ...(root !== undefined && root !== PROJECT_ROOT && { NODE_DISABLE_COMPILE_CACHE: '1' }),
       ...options.env,
     },
   })

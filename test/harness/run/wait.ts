@@ -13,12 +13,12 @@ const LAST_PAUSE_MS = 200
 
 /**
  * Waits for a condition outside this process: polls until `look` returns a value other than undefined or false, at most
- * `limitMs`. Rejects with `what` and the text of `describe` when the limit has passed.
+ * `limitMs`. Rejects with `what` and the text of `describe` when the limit has passed. `lastPauseMs`: of a look that is dear.
  */
 export async function waitFor<Value>(
   what: string,
   look: () => Promise<Value | undefined | false> | Value | undefined | false,
-  options: { limitMs?: number; describe?: () => string } = {},
+  options: { limitMs?: number; describe?: () => string; lastPauseMs?: number } = {},
 ): Promise<Value> {
   const limitMs = options.limitMs ?? DEFAULT_LIMIT_MS
   const startedAt = performance.now()
@@ -27,7 +27,7 @@ export async function waitFor<Value>(
     if (value !== undefined && value !== false) return value
     const passedMs = performance.now() - startedAt
     if (passedMs > limitMs) throw new Error(`${what}: not within ${limitMs} ms. ${options.describe?.() ?? ''}`.trim())
-    const pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, passedMs / 10), LAST_PAUSE_MS)
+    const pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, passedMs / 10), options.lastPauseMs ?? LAST_PAUSE_MS)
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
