@@ -45,8 +45,8 @@ export async function startService(options: ServiceOptions): Promise<ServiceProc
     args: [...nodeArguments, findProgram(root), 'serve'],
     env: {
       ...buildServiceEnvironment(options.databaseUrl),
-      // No later run finds what one from a folder that is removed writes into the cache.
-      ...(options.root !== undefined && { NODE_DISABLE_COMPILE_CACHE: '1' }),
+      // No later run finds what one from a folder that is removed writes into the cache; another may have one of its own.
+      ...(options.root !== undefined && !options.env?.NODE_COMPILE_CACHE && { NODE_DISABLE_COMPILE_CACHE: '1' }),
       ...options.env,
     },
   })
