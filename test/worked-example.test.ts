@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from './harness/database/database.ts'
 import { nameTemplate } from './harness/database/database-url.ts'
+import { type CompiledCopy, openCompiledCopy } from './harness/process/compiled-copy.ts'
 
 /**
  * The worked example of CONTRIBUTING.md, done as written: its files and lines go into a copy of this repository, its
@@ -15,12 +16,8 @@ const ROOT = join(import.meta.dirname, '..')
 const LEFT_OUT = ['.git', '.signalbox', 'coverage', 'node_modules']
 const IS_OF_EXAMPLE = /[/\\](?:src[/\\]invoice(?:[/\\]|$)|migrations[/\\]\d{4}_invoice\.sql$)/
 
-/** What Node compiled of the copy, in it, and between the runs. */
-const COMPILED = '.compiled'
-const KEPT = join(ROOT, 'node_modules', '.cache', 'worked-example')
-
-const startedMs = Date.now()
 let copy: string
+let compiled: CompiledCopy
 let example: Example
 
 beforeAll(async () => {
@@ -32,7 +29,7 @@ beforeAll(async () => {
     await cp(join(ROOT, name), join(copy, name), { recursive: true, filter: isOurs })
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'junction')
-  await cp(KEPT, join(copy, COMPILED), { recursive: true, preserveTimestamps: true }).catch(() => {})
+  compiled = await openCompiledCopy(copy, 'worked-example')
   const number = await nextMigrationNumber()
   for (const [path, text] of example.files) {
     const place = join(copy, path.replace('<next number>', number))
@@ -43,18 +40,9 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await keepCompiled().catch(() => {})
+  await compiled?.keep()
   await rm(copy, { recursive: true, force: true })
 })
-
-/** Keeps what Node has compiled anew. Where the cache cannot be written, the next run goes without. */
-async function keepCompiled(): Promise<void> {
-  const isNew = async (path: string) => {
-    const found = await stat(path)
-    return found.isDirectory() || found.mtimeMs > startedMs
-  }
-  await cp(join(copy, COMPILED), KEPT, { recursive: true, filter: isNew })
-}
 
 describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   test('has its files, and its lines in files that are there', () => {
@@ -220,8 +208,7 @@ const run = (program: string, ...args: string[]) => runNode([join(copy, program)
 /** Runs this Node in the copy. Its environment is ours without what the test runner put there, and `more`. */
 async function runNode(args: string[], more: Record<string, string> = {}) {
   const { NODE_OPTIONS: _, VITEST: __, TEST_DATABASE_URL: ___, ...env } = process.env
-  // Each program loads the whole service. Paths are relative to the cache, so that of one copy serves the next.
-  const own = { NO_COLOR: '1', NODE_COMPILE_CACHE: join(copy, COMPILED), NODE_COMPILE_CACHE_PORTABLE: '1' }
+  const own = { NO_COLOR: '1', ...compiled.env }
   const child = spawn(process.execPath, args, { cwd: copy, env: { ...env, ...own, ...more } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
