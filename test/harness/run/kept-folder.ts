@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { access, constants, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
 import { findDataRoot } from '../process/data-root.ts'
 import { PROJECT_ROOT } from '../process/process.ts'
 
@@ -22,7 +22,10 @@ export async function openKeptFolder(
 ): Promise<KeptFolder> {
   const path = join(CACHE, `${name} ${await hashSources(sources)}`)
   const keep = { path, [Symbol.asyncDispose]: async () => {} }
-  if (await isThere(path)) return keep
+  if (await isUsable(path)) {
+    await utimes(path, new Date(), new Date()).catch(() => {})
+    return keep
+  }
   const draft = await makeDraft(`draft of ${name} `)
   await make(draft)
   try {
@@ -31,16 +34,24 @@ export async function openKeptFolder(
     // Another process has just made it, or the draft is elsewhere: one is as good as the other.
     return { path: draft, [Symbol.asyncDispose]: () => rm(draft, { recursive: true, force: true }) }
   }
-  const older = (await readdir(CACHE)).filter((other) => other.startsWith(`${name} `) && other !== basename(path))
-  for (const other of older) await rm(join(CACHE, other), { recursive: true, force: true })
+  for (const other of await readdir(CACHE))
+    if (other.startsWith(`${name} `) && (await isUnused(join(CACHE, other))))
+      await rm(join(CACHE, other), { recursive: true, force: true })
   return keep
 }
 
-const isThere = (path: string) =>
-  stat(path).then(
+/** Whether it is there, and not one that another user has made for itself. */
+const isUsable = (path: string) =>
+  access(path, constants.R_OK | constants.X_OK).then(
     () => true,
     () => false,
   )
+
+/** Whether no run has used it for an hour: one that goes on may have begun with other sources. */
+async function isUnused(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && Date.now() - found.mtimeMs > 3_600_000
+}
 
 async function makeDraft(prefix: string): Promise<string> {
   try {
