@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from './harness/database/database.ts'
 import { nameTemplate } from './harness/database/database-url.ts'
+import { type CompiledCopy, openCompiledCopy } from './harness/process/compiled-copy.ts'
 
 /**
  * The worked example of CONTRIBUTING.md, done as written: its files and lines go into a copy of this repository, its
@@ -16,6 +17,7 @@ const LEFT_OUT = ['.git', '.signalbox', 'coverage', 'node_modules']
 const IS_OF_EXAMPLE = /[/\\](?:src[/\\]invoice(?:[/\\]|$)|migrations[/\\]\d{4}_invoice\.sql$)/
 
 let copy: string
+let compiled: CompiledCopy
 let example: Example
 
 beforeAll(async () => {
@@ -27,6 +29,7 @@ beforeAll(async () => {
     await cp(join(ROOT, name), join(copy, name), { recursive: true, filter: isOurs })
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'junction')
+  compiled = await openCompiledCopy(copy, 'worked-example')
   const number = await nextMigrationNumber()
   for (const [path, text] of example.files) {
     const place = join(copy, path.replace('<next number>', number))
@@ -36,7 +39,10 @@ beforeAll(async () => {
   for (const insertion of example.insertions) await insert(insertion)
 })
 
-afterAll(() => rm(copy, { recursive: true, force: true }))
+afterAll(async () => {
+  await compiled?.keep()
+  await rm(copy, { recursive: true, force: true })
+})
 
 describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   test('has its files, and its lines in files that are there', () => {
@@ -202,8 +208,7 @@ const run = (program: string, ...args: string[]) => runNode([join(copy, program)
 /** Runs this Node in the copy. Its environment is ours without what the test runner put there, and `more`. */
 async function runNode(args: string[], more: Record<string, string> = {}) {
   const { NODE_OPTIONS: _, VITEST: __, TEST_DATABASE_URL: ___, ...env } = process.env
-  // A cache of the copy alone, which is removed with it: each program loads the whole service.
-  const own = { NO_COLOR: '1', NODE_COMPILE_CACHE: join(copy, '.compiled') }
+  const own = { NO_COLOR: '1', ...compiled.env }
   const child = spawn(process.execPath, args, { cwd: copy, env: { ...env, ...own, ...more } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

@@ -19,13 +19,21 @@ const FILES = {
   'bound.ts': 'export const BOUND = 5 + 5\n',
   'rule.ts': [
     "import { BOUND } from './bound.ts'",
+    "import { rest } from './rest.ts'",
     'export function isAllowed(count: number): boolean {',
     '  return count < BOUND',
     '}',
     'export function countDown(from: number): number {',
     '  let left = from',
-    '  while (left > 0) left -= 1',
+    '  while (left > 0) left -= rest(1)',
     '  return left',
+    '}',
+  ].join('\n'),
+  // Of a loop that a change makes endless: it stands still without a processor.
+  'rest.ts': [
+    'export function rest(ms: number): number {',
+    '  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)',
+    '  return ms',
     '}',
   ].join('\n'),
   'rule.test.ts': [
@@ -59,10 +67,10 @@ test('lists the change that no test notices, counts those that are noticed, and 
       )
     }
     const { code, stdout, stderr } = await mutate('bound.ts', 'rule.ts')
-    expect(stdout.match(/^survived: .*$/gm)).toEqual(['survived: rule.ts:3  < -> <='])
+    expect(stdout.match(/^survived: .*$/gm)).toEqual(['survived: rule.ts:4  < -> <='])
     expect(stdout).toMatch(/killed: bound\.ts:1 {2}\+ -> - \| rule\.test\.ts > few are allowed/)
-    expect(stdout).toContain('timeout: rule.ts:7  -= -> +=')
-    expect(stdout).toMatch(/killed: rule\.ts:7 {2}left > 0 -> false \| rule\.test\.ts > counts down/)
+    expect(stdout).toContain('timeout: rule.ts:8  -= -> +=')
+    expect(stdout).toMatch(/killed: rule\.ts:8 {2}left > 0 -> false \| rule\.test\.ts > counts down/)
     expect(stdout).toMatch(/^all +6 +5 +0 +1 +0$/m)
     expect(stderr).toContain('tools/mutation/explained.ts')
     expect(code).toBe(1)

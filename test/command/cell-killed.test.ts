@@ -5,11 +5,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readReferenceFacts, readSourceFacts } from '../../src/carriage/cell/reference.store.ts'
 import { findCell } from '../../src/postgres/cell/cell.store.ts'
 import { type CellsUnderTest, startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
-import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process.ts'
+import { runCommand } from '../harness/process/command-line.ts'
+import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment, findProgram } from '../harness/process/service-process.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
 
 const FAR_MS = 120_000
+
+/** Room for the objects of a start: it collects less. */
+const YOUNG = ['--min-semi-space-size=16']
 
 let cells: CellsUnderTest
 let directory: string
@@ -22,15 +26,13 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-const commandOf = (...args: string[]) => ({
-  args: [findProgram(PROJECT_ROOT), 'cell', ...args],
-  env: { ...buildServiceEnvironment(cells.home), EVENT_LOG_URL: 'nats://127.0.0.1:1' },
-})
+const buildEnvironment = () => ({ ...buildServiceEnvironment(cells.home), EVENT_LOG_URL: 'nats://127.0.0.1:1' })
 
 /** Kills the command with SIGKILL when a database has done a statement whose answer it has not got. */
 async function killBehind(args: string[], where: 'home' | 'cell', statement: string): Promise<void> {
   const answered = cells.holdAnswer(where, statement)
-  await using command = startProcess(commandOf(...args))
+  const program = [...YOUNG, findProgram(PROJECT_ROOT), 'cell', ...args]
+  await using command = startProcess({ args: program, env: buildEnvironment() })
   const ended = command.ended.then(({ code }) => {
     throw new Error(`the command ended with ${code} before "${statement}": ${command.stderr()}`)
   })
@@ -90,8 +92,9 @@ async function describeAdd(name: string): Promise<{ url: string; add: string[] }
   return { url, add: ['add', name, '--url-file', file] }
 }
 
+/** Runs a command that nothing kills. */
 const run = async (...args: string[]) => {
-  const { code, stdout, stderr } = await runToEnd(commandOf(...args), FAR_MS)
+  const { code, stdout, stderr } = await runCommand(['cell', ...args], { env: buildEnvironment() })
   return [code, stdout + stderr]
 }
 
@@ -161,7 +164,7 @@ test('a move and the removal of its cell at the same moment: the second one is r
 
     await client.query('begin')
     await client.query(`delete from cell where name = 'five'`)
-    const moved = runToEnd({ ...commandOf(), args: [findProgram(PROJECT_ROOT), 'account', 'move', account, 'five'] })
+    const moved = runCommand(['account', 'move', account, 'five'], { env: buildEnvironment() })
     await waitFor('a move that waits', () => isBlocked('for share'))
     await client.query('commit')
     expect(await moved).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no cell five.') })

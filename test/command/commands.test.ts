@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
+import { openCompiledCopy } from '../harness/process/compiled-copy.ts'
 import { startLocalService } from '../harness/process/local-service.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
@@ -87,22 +88,24 @@ describe('catalogue', () => {
       await cp(join(PROJECT_ROOT, part), join(copy, part), { recursive: true })
     await symlink(join(PROJECT_ROOT, 'node_modules'), join(copy, 'node_modules'))
     const main = join(copy, 'src', 'main.ts')
-    const generated = await run(['catalogue', 'generate'], {}, main)
+    const { env, keep } = await openCompiledCopy(copy, 'catalogue-copy')
+    const generated = await run(['catalogue', 'generate'], env, main)
     expect(generated).toMatchObject({ code: 0, stderr: '' })
     expect(generated.stdout).toContain('wrote catalogue.json\n')
-    expect(await run(['catalogue', 'check'], {}, main)).toMatchObject({
+    expect(await run(['catalogue', 'check'], env, main)).toMatchObject({
       code: 0,
       stdout: 'The committed catalogue matches the route tree.\n',
     })
     const file = join(copy, 'catalogue.json')
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll('contract.update', 'contract.altered'))
-    const drifted = await run(['catalogue', 'check'], {}, main)
+    const drifted = await run(['catalogue', 'check'], env, main)
     expect(drifted.code).toBe(1)
     expect(drifted.stdout).toMatch(/^- .*contract\.altered/m)
     expect(drifted.stdout).toMatch(/^\+ .*contract\.update/m)
     expect(drifted.stderr).toBe(
       'The committed catalogue differs from the route tree. Run: signalbox catalogue generate\n',
     )
+    await keep()
   })
 })
 

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { waitFor } from '../harness/run/wait.ts'
 import { keycloakRealm, supabaseUser } from './people-exports.ts'
 import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
 
@@ -32,11 +33,16 @@ describe('an import of people', () => {
   })
 
   test('run twice at once makes nobody twice', async () => {
-    const file = await fixture.writeLines(Array.from({ length: 150 }, () => supabaseUser({ encrypted_password: '' })))
-    const runs = await Promise.all([
-      fixture.readRun('supabase-auth', '--from', file, '--apply'),
-      fixture.readRun('supabase-auth', '--from', file, '--apply'),
-    ])
+    const rows = Array.from({ length: 150 }, () => supabaseUser({ encrypted_password: '' }))
+    const file = await fixture.writeLines(rows)
+    const args = ['supabase-auth', '--from', file, '--apply']
+    const beside = fixture.readRunBeside(...args)
+    const ids = rows.map(({ id }) => id)
+    await waitFor('the begin of the other run', async () => {
+      const { count } = await fixture.readRow('select count(*)::int from "user" where document_id = any($1)', ids)
+      return count > 0
+    })
+    const runs = [await fixture.readRun(...args), await beside]
     const counts = runs.map(({ summary }) => summary.people)
     const sum = (name: string) => counts.reduce((total, of) => total + (of[name] ?? 0), 0)
     expect([sum('created'), sum('already')]).toEqual([150, 150])

@@ -6,7 +6,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { keyOf } from '../../src/command/import/history.ts'
-import { limit } from '../harness/run/wait.ts'
+import { limit, waitFor } from '../harness/run/wait.ts'
 import { SOURCE_TOKEN, type SourceSimulator, type SvixEndpoint, startSvix } from './import-simulators.ts'
 import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
 
@@ -300,9 +300,9 @@ test('two runs at once make each row once', async () => {
   const before = await countWebhooks()
   const args = ['import', 'svix', '--from', source.origin, '--apply']
   await using importer = fixture.start(args, { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })
-  await using other = fixture.start(args, { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })
-  for (const run of [importer, other])
-    expect(await limit(run.ended, 60_000, 'the end of the run')).toMatchObject({ code: 0 })
+  await waitFor('the begin of the first run', () => source.requests.length > 0)
+  expect(await importSvix(source, ['--apply'])).toMatchObject({ code: 0 })
+  expect(await limit(importer.ended, 60_000, 'the end of the run')).toMatchObject({ code: 0 })
   expect(await countWebhooks()).toBe(before + 20)
   const { report } = await readReport(source)
   expect(report.counts).toEqual({ already: 21 })
@@ -412,11 +412,14 @@ test('an export file is imported as the API is, and known again when the API is 
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringMatching(/none cannot be read \(ENOENT\)/) })
 })
 
-test('1,000 endpoints of one application are imported once each', async () => {
-  const app = makeApp(Array.from({ length: 1000 }, () => makeEndpoint()))
+/** More than a page of the source has, 250, and than one of the service, 200. */
+const MANY = 260
+
+test('endpoints of one application on more than one page are imported once each', async () => {
+  const app = makeApp(Array.from({ length: MANY }, () => makeEndpoint()))
   await using source = await startSvix([app])
   const { code, report } = await readReport(source, ['--apply'])
-  expect({ code, counts: report.counts }).toEqual({ code: 0, counts: { created: 1001 } })
-  expect(new Set(report.webhooks.map(({ webhook }: { webhook: string }) => webhook)).size).toBe(1000)
-  expect((await readReport(source, ['--apply'])).report.counts).toEqual({ already: 1001 })
+  expect({ code, counts: report.counts }).toEqual({ code: 0, counts: { created: MANY + 1 } })
+  expect(new Set(report.webhooks.map(({ webhook }: { webhook: string }) => webhook)).size).toBe(MANY)
+  expect((await readReport(source, ['--apply'])).report.counts).toEqual({ already: MANY + 1 })
 })

@@ -67,7 +67,8 @@ test.concurrent('kill -9 of the launcher stops the service in order, frees its p
   await waitFor('the end of its connections', async () => (await database.pool.query(connected)).rows.length === 0)
 })
 
-test.concurrent('kill -9 of the launcher leaves no embedded PostgreSQL, and the next start finds a clean data directory', async () => {
+// test/bin/bootstrap.test.ts has the passing on of each signal, and the tests here the stop after SIGTERM and SIGINT.
+test.concurrent('kill -9 of the launcher leaves no embedded PostgreSQL and a clean data directory; SIGHUP to the pid of the next one alone stops its service in order, with its exit code', async () => {
   const parent = await mkdtemp(join(await findDataRoot(), 'signalbox launcher '))
   const dataDir = join(parent, 'data')
   try {
@@ -83,6 +84,9 @@ test.concurrent('kill -9 of the launcher leaves no embedded PostgreSQL, and the 
     await waitFor('the end of the service', () => !isProcessAlive(first.servicePid))
     await using second = await launch(env)
     expect(second.stdout() + second.stderr()).not.toContain('left behind')
+    second.signal('SIGHUP')
+    expect(await second.ended).toEqual({ code: 0, signal: null })
+    expect(second.stdout()).toContain('Stopping (SIGHUP).\nStopped.\n')
   } finally {
     await rm(parent, { recursive: true, force: true })
   }
@@ -103,15 +107,6 @@ test.concurrent('kill -9 of the launcher under a start ends the start as well', 
   await started.ended
   await waitFor('the end of the start', () => !isProcessAlive(service))
   holder.release(true)
-})
-
-// test/bin/bootstrap.test.ts has the passing on of each signal, and the tests here the stop after SIGTERM and SIGINT.
-test.concurrent('SIGHUP to the pid of the launcher alone stops the service in order, with its exit code', async () => {
-  await using database = await createTestDatabase()
-  await using launched = await launch(buildServiceEnvironment(database.connectionString))
-  launched.signal('SIGHUP')
-  expect(await launched.ended).toEqual({ code: 0, signal: null })
-  expect(launched.stdout()).toContain('Stopping (SIGHUP).\nStopped.\n')
 })
 
 test.concurrent('a Ctrl-C that the launcher passes on over a second late is not taken for a second one', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
+import { PROJECT_ROOT, runToEnd } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { PASSWORD } from './people-exports.ts'
 
@@ -14,6 +15,15 @@ const SETTINGS = {
   SOCIAL_ACME_SSO_CLIENT_ID: 'client',
   SOCIAL_ACME_SSO_ISSUER: 'https://login.acme.example',
   BASE_URL: 'https://id.example.com',
+}
+
+function readResults<Ended extends { stdout: string }>(ended: Ended) {
+  const lines = ended.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const summary = lines.pop()
+  return { ...ended, results: lines, summary }
 }
 
 /** A database with a service, and the command that imports people into it: what is imported works there at once. */
@@ -36,8 +46,8 @@ export async function openPeopleFixture() {
     await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
     return path
   }
-  const run = (...args: string[]) =>
-    runCommand(['import', ...args], { env: { ...buildServiceEnvironment(database.connectionString), ...SETTINGS } })
+  const environment = { ...buildServiceEnvironment(database.connectionString), ...SETTINGS }
+  const run = (...args: string[]) => runCommand(['import', ...args], { env: environment })
   const readRow = async (text: string, ...values: unknown[]) => (await database.pool.query(text, values)).rows[0]
   return {
     folder,
@@ -50,14 +60,11 @@ export async function openPeopleFixture() {
     writeLines: (rows: readonly unknown[]) => write(rows.map((row) => JSON.stringify(row)).join('\n')),
     run,
     /** The results and the counts of a run. */
-    readRun: async (...args: string[]) => {
-      const ended = await run(...args, '--json')
-      const lines = ended.stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line))
-      const summary = lines.pop()
-      return { ...ended, results: lines, summary }
+    readRun: async (...args: string[]) => readResults(await run(...args, '--json')),
+    /** The same in a process of its own, which runs beside others. */
+    readRunBeside: async (...args: string[]) => {
+      const program = [join(PROJECT_ROOT, 'src', 'main.ts'), 'import', ...args, '--json']
+      return readResults(await runToEnd({ args: program, env: environment }, 120_000))
     },
     signIn: (email: unknown, password = PASSWORD) =>
       app.anonymous('POST', '/api/v3/auth/login/local', { email, password }),

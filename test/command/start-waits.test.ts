@@ -48,23 +48,16 @@ test('a start that waits while another process migrates says so every few second
 
 test('three first starts at once on an empty database all start, also in development, where one creates the administrator', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
-  const starts = Array.from({ length: 3 }, (_, n) =>
-    startProcess({
-      args: [`${PROJECT_ROOT}/src/main.ts`, 'serve'],
-      env: {
-        ...buildServiceEnvironment(database.connectionString),
-        APP_ENV: 'development',
-        BASE_URL: `http://localhost:${3_000 + n}`,
-      },
-    }),
-  )
-  try {
-    for (const start of starts) await start.waitForOutput(/service started/)
-    const { rows } = await database.pool.query('select count(*)::int as count from "user"')
-    expect(rows).toEqual([{ count: 1 }])
-  } finally {
-    await Promise.all(starts.map((start) => start.kill()))
-  }
+  const buildEnvironment = (number: number) => ({
+    ...buildServiceEnvironment(database.connectionString),
+    ...{ APP_ENV: 'development', BASE_URL: `http://localhost:${3_000 + number}` },
+  })
+  await using process = startProcess({ args: [`${PROJECT_ROOT}/src/main.ts`, 'serve'], env: buildEnvironment(0) })
+  await using here = startHere(buildEnvironment(1))
+  await using beside = startHere(buildEnvironment(2))
+  for (const start of [process, here, beside]) await start.waitForOutput(/service started/)
+  const { rows } = await database.pool.query('select count(*)::int as count from "user"')
+  expect(rows).toEqual([{ count: 1 }])
 })
 
 /** One GET over a connection of `agent`. */

@@ -81,6 +81,25 @@ describe.concurrent('npm start on one data directory', () => {
     if (parent) await rm(parent, { recursive: true, force: true })
   })
 
+  test('Ctrl-C at each step of a first start ends it in order with 0 and leaves nothing behind', IN_ORDER, async () => {
+    parent = await mkdtemp(join(await findDataRoot(), 'signalbox start '))
+    const dataDir = join(parent, 'a data dir')
+    const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')
+    const steps = {
+      'the secrets': async () => (await listNames(dataDir)).includes('secrets.json'),
+      initdb: async () => (await listNames(dataDir)).some((name) => name.startsWith('postgres.draft-')),
+      'the server': () => stat(pidFile).then(Boolean, () => false),
+    }
+    for (const [step, isReached] of Object.entries(steps)) {
+      await using started = startAsNewcomer(dataDir)
+      await waitFor(step, isReached)
+      await pressCtrlC(started)
+      const left = (await listNames(dataDir)).filter((name) => /draft|lock/.test(name))
+      expect(left, step).toEqual([])
+      expect(await isPostgresGone(dataDir), step).toBe(true)
+    }
+  })
+
   test('twice: the demonstration, its commands, Ctrl-C, and the same rows again', IN_ORDER, async () => {
     const { service: first, dataDir } = await start()
     const story = first.stdout()
@@ -169,29 +188,6 @@ async function listUpdates(started: TestProcess, dataDir: string): Promise<{ doc
 }
 
 const listNames = (directory: string): Promise<string[]> => readdir(directory).catch(() => [])
-
-test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', async () => {
-  await withDataDir(async (dataDir) => {
-    const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')
-    const steps = {
-      'the secrets': async () => (await listNames(dataDir)).includes('secrets.json'),
-      initdb: async () => (await listNames(dataDir)).some((name) => name.startsWith('postgres.draft-')),
-      'the server': () => stat(pidFile).then(Boolean, () => false),
-    }
-    for (const [step, isReached] of Object.entries(steps)) {
-      await using started = startAsNewcomer(dataDir)
-      await waitFor(step, isReached)
-      await pressCtrlC(started)
-      const left = (await listNames(dataDir)).filter((name) => /draft|lock/.test(name))
-      expect(left, step).toEqual([])
-      expect(await isPostgresGone(dataDir), step).toBe(true)
-    }
-    await using last = startAsNewcomer(dataDir)
-    await last.waitForOutput(READY, 60_000)
-    await last.kill()
-    await waitFor('the end of PostgreSQL', () => isPostgresGone(dataDir))
-  })
-})
 
 test.concurrent('Ctrl-C before the service handles signals ends the start by the signal, without a service left', async () => {
   await withDataDir(async (dataDir) => {

@@ -4,11 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testNestExample } from './nest-example.ts'
 import {
   type InstalledPackages,
+  installPackages,
   lendModule,
   MODULE_SETTINGS,
   type ModuleSetting,
-  type PackedPackages,
-  packPackages,
   runPrograms,
 } from './packed-package.ts'
 
@@ -87,27 +86,27 @@ console.log(typeof mountPortal, element)`,
 import { accountChannel, createRealtime } from '@signalbox/realtime'
 import { RealtimeProvider } from '@signalbox/realtime/react'
 const realtime = createRealtime({ service: 'https://id.example.com', token: () => 'token' })
-console.log(accountChannel('01997e2a-6c00-7000-8000-0000000000a1'), typeof realtime.join, typeof RealtimeProvider)
-process.exit(0)`,
+console.log(accountChannel('01997e2a-6c00-7000-8000-0000000000a1'), typeof realtime.join, typeof RealtimeProvider)`,
     printed: 'private-account-01997e2a-6c00-7000-8000-0000000000a1 function function',
   },
 ]
 
-let packed: PackedPackages
 let installed: InstalledPackages
 beforeAll(async () => {
-  packed = await packPackages(PACKAGES.map(({ name }) => name))
-  installed = await packed.install(PACKAGES.flatMap(({ dependencies }) => dependencies))
+  const dependencies = PACKAGES.flatMap((shipped) => shipped.dependencies)
+  installed = await installPackages(
+    PACKAGES.map(({ name }) => name),
+    dependencies,
+  )
   for (const name of new Set(PACKAGES.flatMap(({ lent }) => lent))) await lendModule(installed.project, name)
 }, 300_000)
-afterAll(() => packed?.[Symbol.asyncDispose]())
+afterAll(() => installed?.[Symbol.asyncDispose]())
 
 const printed = new Map<string, Promise<Map<string, string>>>()
 
 /** Output of each program in a setting; one compiler run compiles all of them. */
 function runIn(setting: ModuleSetting): Promise<Map<string, string>> {
-  const declared = setting.compiler ? 'declare const process: { exit(code: number): void }\n' : ''
-  const sources = new Map(PACKAGES.map(({ name, program }) => [name, `${program.trim()}\n${declared}`]))
+  const sources = new Map(PACKAGES.map(({ name, program }) => [name, `${program.trim()}\n`]))
   const running = printed.get(setting.name) ?? runPrograms(installed.project, setting, sources)
   printed.set(setting.name, running)
   return running

@@ -1,17 +1,18 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { openKeptFolder } from '../harness/run/kept-folder.ts'
 import { compileWithTypeScript5 } from './typescript-5.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 
-/** Packages of `packages/`, packed and installed in a project that held nothing before. */
-export interface InstalledPackages {
+/** Packages of `packages/`, packed and installed in a project that held nothing before. Removed at the end of its scope. */
+export interface InstalledPackages extends AsyncDisposable {
   /** The folder of the project. */
   project: string
   /** Each package by its name in `packages/`. */
@@ -24,15 +25,6 @@ export interface Installed {
   files: string[]
   /** The manifest in the tarball. */
   manifest: { version: string; exports: Record<string, Record<string, { types: string; default: string }>> }
-}
-
-/** Packages of `packages/`, packed. Its folder is removed at the end of its scope (`await using`). */
-export interface PackedPackages extends AsyncDisposable {
-  /**
-   * Installs all of them in an empty project, without a network. `dependencies` are the packages of the registry that they
-   * need, packed out of this repository's node_modules.
-   */
-  install(dependencies: readonly string[]): Promise<InstalledPackages>
 }
 
 /** A packed package: the path of its tarball, and its files. */
@@ -64,9 +56,41 @@ async function packInstalled(name: string, to: string): Promise<string> {
   return path
 }
 
-/** Packs packages from a copy of their sources. */
-export async function packPackages(names: readonly string[]): Promise<PackedPackages> {
-  const folder = await mkdtemp(join(tmpdir(), 'signalbox-packed-'))
+/**
+ * Packs packages from a copy of their sources, and installs all of them in an empty project, without a network. `dependencies`
+ * are the packages of the registry that they need, packed out of this repository's node_modules. What npm made is kept for
+ * the next run with the same sources.
+ */
+export async function installPackages(
+  names: readonly string[],
+  dependencies: readonly string[],
+): Promise<InstalledPackages> {
+  await using kept = await openKeptFolder('kept packages', SOURCES, async (folder) => {
+    // Elsewhere than it is kept: below `node_modules` the compiler takes a source for what its package.json says.
+    const draft = await mkdtemp(join(tmpdir(), 'signalbox-packed-'))
+    const tarballs = await packPackages(names, draft)
+    const others = await Promise.all(dependencies.map((dependency) => packInstalled(dependency, draft)))
+    await install([...tarballs.map(({ path }) => path), ...others], join(folder, 'project'))
+    await writeFile(join(folder, 'files.json'), JSON.stringify(tarballs.map(({ files }) => files)))
+    await rm(draft, { recursive: true })
+  })
+  const files = JSON.parse(await readFile(join(kept.path, 'files.json'), 'utf8')) as string[][]
+  const project = await mkdtemp(join(tmpdir(), 'signalbox packed '))
+  await cp(join(kept.path, 'project'), project, { recursive: true })
+  const packages = new Map<string, Installed>()
+  for (const [index, name] of names.entries()) {
+    const manifestPath = join(project, 'node_modules', '@signalbox', name, 'package.json')
+    const { default: manifest } = await import(manifestPath, { with: { type: 'json' } })
+    packages.set(name, { files: files[index]!, manifest })
+  }
+  return { project, packages, [Symbol.asyncDispose]: () => rm(project, { recursive: true, force: true }) }
+}
+
+/** What decides over the tarballs, and over what npm installs: the dependencies are those of the lock file. */
+const SOURCES = ['packages', 'tools/build-package.mjs', 'package-lock.json', 'LICENSE', 'test/packages']
+
+/** Packs packages in a copy of the checkout inside `folder`, since their scripts build where they lie. */
+async function packPackages(names: readonly string[], folder: string): Promise<Tarball[]> {
   const checkout = join(folder, 'checkout')
   const sources = names.map((name) => join(checkout, 'packages', name))
   for (const [index, name] of names.entries())
@@ -76,26 +100,14 @@ export async function packPackages(names: readonly string[]): Promise<PackedPack
     })
   await cp(join(ROOT, 'tools', 'build-package.mjs'), join(checkout, 'tools', 'build-package.mjs'))
   await symlink(MODULES, join(checkout, 'node_modules'))
-  const tarballs = await pack(sources, folder)
-  return {
-    install: async (dependencies) => {
-      const others = await Promise.all(dependencies.map((dependency) => packInstalled(dependency, folder)))
-      const project = join(folder, 'project')
-      await mkdir(project)
-      await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
-      const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--omit=peer']
-      const paths = [...tarballs.map((tarball) => tarball.path), ...others]
-      await run('npm', ['install', '--offline', ...quiet, ...paths], { cwd: project })
-      const packages = new Map<string, Installed>()
-      for (const [index, name] of names.entries()) {
-        const manifestPath = join(project, 'node_modules', '@signalbox', name, 'package.json')
-        const { default: manifest } = await import(manifestPath, { with: { type: 'json' } })
-        packages.set(name, { files: tarballs[index]!.files, manifest })
-      }
-      return { project, packages }
-    },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
-  }
+  return pack(sources, folder)
+}
+
+async function install(tarballs: readonly string[], project: string): Promise<void> {
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
+  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--omit=peer']
+  await run('npm', ['install', '--offline', ...quiet, ...tarballs], { cwd: project })
 }
 
 /** Lets the project resolve a package of this repository, as an application that has it installed. */
@@ -144,8 +156,8 @@ export const MODULE_SETTINGS: readonly ModuleSetting[] = [
 ]
 
 /**
- * Compiles, bundles and runs programs in a folder of their own inside the project, as the setting asks. Returns what each
- * prints; throws with what the compiler says of any.
+ * Compiles, bundles and runs programs in a folder of their own inside the project, as the setting asks, one after the other in
+ * one process. Returns what each prints; throws with what the compiler says of any.
  */
 export async function runPrograms(
   project: string,
@@ -160,14 +172,28 @@ export async function runPrograms(
     await writeFile(join(folder, `${name}.${compiler ? 'ts' : 'js'}`), compiler ? source : plain)
   }
   if (compiler) await runCompiler(folder, compiler)
-  const printed = new Map<string, string>()
-  for (const name of sources.keys()) {
-    const file = join(folder, `${name}.js`)
-    if (setting.isBundled) await bundleInPlace(file)
-    printed.set(name, (await run(process.execPath, [file])).stdout.trim())
-  }
-  return printed
+  if (setting.isBundled) for (const name of sources.keys()) await bundleInPlace(join(folder, `${name}.js`))
+  const main = join(folder, 'main.mjs')
+  await writeFile(main, renderMain([...sources.keys()]))
+  const { stdout } = await run(process.execPath, [main], { timeout: 120_000 })
+  return new Map(JSON.parse(stdout) as [string, string][])
 }
+
+/** A program that runs the others, and prints what each of them printed: it ends when each has, or when nothing goes on. */
+const renderMain = (names: readonly string[]) => `
+const names = ${JSON.stringify(names)}
+const printed = []
+const { log } = console
+const end = () => { log(JSON.stringify(printed)); process.exit() }
+process.once('beforeExit', end)
+for (const name of names) {
+  const said = new Promise((resolve) => {
+    console.log = (...values) => { printed.push([name, values.map(String).join(' ')]); resolve() }
+  })
+  await import('./' + name + '.js')
+  await said
+}
+end()`
 
 async function bundleInPlace(file: string): Promise<void> {
   const { rolldown } = await import('rolldown')

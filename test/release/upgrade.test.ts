@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { UserId } from '../../src/base/id.ts'
@@ -11,7 +11,8 @@ import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment, findProgram } from '../harness/process/service-process.ts'
-import { installRelease, packRelease } from '../harness/release/installed-release.ts'
+import { installRelease } from '../harness/release/installed-release.ts'
+import { openKeptRelease } from '../harness/release/kept-release.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
@@ -30,26 +31,19 @@ async function openUpgrade(): Promise<Upgrade> {
     const older = await installRelease(join(RELEASES, frozen.tarball))
     return { older: older.root, newer: PROJECT_ROOT, [Symbol.asyncDispose]: () => older[Symbol.asyncDispose]() }
   }
-  await using packed = await packRelease()
-  const [older, newer] = await Promise.all([installRelease(packed.tarball.path), installRelease(packed.tarball.path)])
-  const folder = join(newer.root, 'migrations')
-  const number = String((await readMigrations(folder)).length + 1).padStart(4, '0')
-  const text = `-- additive\nalter table contract add column note text not null default '';\n`
-  await writeFile(join(folder, `${number}_next_release.sql`), text)
-  return {
-    ...{ older: older.root, newer: newer.root },
-    [Symbol.asyncDispose]: async () => {
-      for (const installed of [older, newer]) await installed[Symbol.asyncDispose]()
-    },
-  }
+  const kept = await openKeptRelease()
+  return { older: kept.root, newer: kept.next, [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose]() }
 }
+
+/** Where Node keeps what it compiled of a release: there, as its launcher does. */
+const compiledIn = (root: string) => ({ NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node-compile') })
 
 /** Lets a release make its schema in an empty database, with a month of sample data. */
 async function fill(root: string, { connectionString }: TestDatabase): Promise<void> {
   const dataDir = await mkdtemp(join(await findDataRoot(), 'signalbox upgrade '))
   try {
     const settings = { DATABASE_URL: connectionString, PORT: '0', SIGNALBOX_DATA_DIR: dataDir }
-    const env = { ...settings, ...buildSecretEnvironment(), ...SMALL_HASH_ENVIRONMENT, NODE_DISABLE_COMPILE_CACHE: '1' }
+    const env = { ...settings, ...buildSecretEnvironment(), ...SMALL_HASH_ENVIRONMENT, ...compiledIn(root) }
     await using service = startProcess({ args: [findProgram(root), 'serve', '--sample'], env, cwd: dataDir })
     await service.waitForOutput(/Sample data: \d+ accounts/, 180_000)
     await service.waitForOutput(/listens on (\S+)/)
@@ -89,15 +83,16 @@ test('a database of the last release with sample data is migrated by this one, w
 
   const migrated = await runToEnd({
     args: [findProgram(upgrade.newer), 'migrate'],
-    env: buildServiceEnvironment(database.connectionString),
+    env: { ...buildServiceEnvironment(database.connectionString), ...compiledIn(upgrade.newer) },
   })
   expect(migrated, migrated.stderr).toMatchObject({ code: 0 })
   expect(await readContent(database)).toEqual(before)
 
   await using fixture = await openDeliveryFixture({ ...database, administrator: await findAdministrator(database) })
   const receiver = await fixture.receive()
-  const fleet = [await fixture.start({ root: upgrade.newer })]
-  if (pending.every(({ isAdditive }) => isAdditive)) fleet.push(await fixture.start({ root: upgrade.older }))
+  const fleet = [await fixture.start({ root: upgrade.newer, env: compiledIn(upgrade.newer) })]
+  if (pending.every(({ isAdditive }) => isAdditive))
+    fleet.push(await fixture.start({ root: upgrade.older, env: compiledIn(upgrade.older) }))
   await fixture.subscribe(fleet[0]!, receiver)
   for (const service of fleet) {
     const id = await fixture.change(service)

@@ -47,8 +47,8 @@ export async function startService(options: ServiceOptions): Promise<ServiceProc
     args: [...nodeArguments, program, 'serve'],
     env: {
       ...buildServiceEnvironment(options.databaseUrl),
-      // No later run finds what one from a folder that is removed writes into the cache.
-      ...(root !== undefined && root !== PROJECT_ROOT && { NODE_DISABLE_COMPILE_CACHE: '1' }),
+      // No later run finds what one from a folder that is removed writes into the cache; another may have one of its own.
+      ...(root !== undefined && root !== PROJECT_ROOT && !options.env?.NODE_COMPILE_CACHE && { NODE_DISABLE_COMPILE_CACHE: '1' }),
       ...options.env,
     },
   })

@@ -35,10 +35,11 @@ export interface InstalledRelease extends AsyncDisposable {
 
 /**
  * Unpacks a release into an empty project, with links to the packages of this checkout that its shrinkwrap names and no
- * others: what `npm install` makes, without a network. `npm run release:try` lets npm itself do it.
+ * others: what `npm install` makes, without a network. `npm run release:try` lets npm itself do it. The project is `folder`, or
+ * a new one.
  */
-export async function installRelease(tarball: string): Promise<InstalledRelease> {
-  const project = await mkdtemp(join(await findDataRoot(), 'signalbox installed '))
+export async function installRelease(tarball: string, folder?: string): Promise<InstalledRelease> {
+  const project = folder ?? (await mkdtemp(join(await findDataRoot(), 'signalbox installed ')))
   const modules = join(project, 'node_modules')
   const root = join(modules, 'signalbox')
   await mkdir(root, { recursive: true })
