@@ -6,6 +6,7 @@ import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
   expectAccessibleScreens,
+  follow,
   startConsoleBrowser,
   takePicture,
   waitForHeading,
@@ -112,7 +113,7 @@ test('the overview shows realtime connections, and the health what waits by lane
   await d.emit(1)
   await d.pass(0)
   d.receiver.behave({ kind: 'status', status: 200 })
-  await page.goto('/console/health')
+  await follow(page, 'health')
   const retries = page.getByRole('row').filter({ hasText: 'next attempt is later' })
   await retries.getByRole('cell', { name: /^[1-9]\d*$/ }).waitFor()
   await page.getByRole('row').filter({ hasText: 'Not routed' }).getByRole('cell', { name: '0' }).waitFor()

@@ -8,6 +8,7 @@ import { createSamlKey } from '../harness/fakes/saml-idp/saml-key.ts'
 import {
   type ConsoleBrowser,
   expectAccessibleScreens,
+  follow,
   startConsoleBrowser,
   takePicture,
   waitForHeading,
@@ -260,7 +261,7 @@ test('an administrator of the account has the same screens, and approves no doma
   expect((await d.call('GET', path)).body.data).toMatchObject({ oidc: { groups_claim: 'teams' }, default_role: viewer })
   await takePicture(page, 'connection-of-account-admin')
   // And of its members.
-  await page.goto(`/console/accounts/${account}?tab=members`)
+  await follow(page, `accounts/${account}?tab=members`)
   await page.getByRole('row', { name: /Otto Owner.*account-admin/ }).waitFor()
   expect(complaints).toEqual([])
 })
@@ -276,9 +277,9 @@ test('who may not see connections is offered none', async () => {
   const { page } = opened
   await tab(page, 'Members').waitFor()
   expect(await tab(page, 'Sign-in').count()).toBe(0)
-  await page.goto(`/console/accounts/${account}/sign-in/${id}`)
+  await follow(page, `accounts/${account}/sign-in/${id}`)
   await page.getByText('connection:find-one').waitFor()
-  await page.goto(`/console/accounts/${account}/sign-in/new`)
+  await follow(page, `accounts/${account}/sign-in/new`)
   await page.getByText('connection:create').waitFor()
 })
 

@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
-import { type ConsoleBrowser, startConsoleBrowser, takePicture, waitForHeading } from './console-browser.ts'
+import { type ConsoleBrowser, follow, startConsoleBrowser, takePicture, waitForHeading } from './console-browser.ts'
 
 let c: ConsoleBrowser
 let d: DeliveryApp
@@ -139,7 +139,7 @@ test('an app and an account are edited by two operators likewise', async () => {
   expect((await d.call('GET', app)).body.data).toMatchObject({ name: 'Till of Acme', publisher: 'Acme' })
 
   const account = (await d.call('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
-  await page.goto(`/console/accounts/${account}`)
+  await follow(page, `accounts/${account}`)
   await waitForHeading(page, 'Acme')
   await page.getByRole('button', { name: 'Rename' }).click()
   const dialog = page.getByRole('dialog')

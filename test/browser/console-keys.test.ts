@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ConsoleBrowser, startConsoleBrowser, waitForHeading } from './console-browser.ts'
+import { type ConsoleBrowser, follow, startConsoleBrowser, waitForHeading } from './console-browser.ts'
 
 let c: ConsoleBrowser
 
@@ -64,7 +64,7 @@ test('the delivery of a test that is closed leads back to the webhook', async ()
   await page.getByRole('tab', { name: 'Verify', selected: true }).waitFor()
   expect(new URL(page.url()).pathname).toBe(`/console/webhooks/${id}`)
   // From the list, it leads back to the list.
-  await page.goto(`/console/deliveries?webhook=${id}`)
+  await follow(page, `deliveries?webhook=${id}`)
   await page.getByRole('link', { name: 'webhook.test' }).click()
   await panel.waitFor()
   await page.keyboard.press('Escape')

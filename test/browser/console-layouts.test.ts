@@ -58,10 +58,10 @@ test('no screen cuts a text that is 40 % longer, or scrolls sideways, at 320 and
   await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
   await page.reload()
   const faults: string[] = []
-  for (const route of listConsoleRoutes()) {
+  for (const [index, route] of listConsoleRoutes().entries()) {
     await follow(page, await fillPath(route))
     await page.locator('h1').first().waitFor()
-    faults.push(...(await findLayoutFaults(page, route)))
+    faults.push(...(await findLayoutFaults(page, route, index > 0)))
   }
   expect(faults).toEqual([])
 })

@@ -8,6 +8,7 @@ import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
   expectAccessibleScreens,
+  follow,
   type Screen,
   startConsoleBrowser,
   takePicture,
@@ -205,7 +206,7 @@ test('a click on a row opens it, save on what answers itself, at the end of a se
   await expect.poll(passed).toMatch(/^true \/console\/deliveries\/[0-9a-f-]{36}$/)
   expect(new URL(page.url()).pathname).toBe('/console/deliveries')
 
-  await page.goto(`${new URL(page.url()).origin}/console/webhooks`)
+  await page.goto('/console/webhooks')
   const named = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Billing' }) })
   await named.getByRole('button', { name: 'Actions of Billing' }).click()
   await page
@@ -217,12 +218,12 @@ test('a click on a row opens it, save on what answers itself, at the end of a se
   await named.getByText('Active', { exact: true }).click()
   await waitForHeading(page, 'Billing')
 
-  await page.goto(`${new URL(page.url()).origin}/console/audit`)
+  await follow(page, 'audit')
   await page.getByRole('row').nth(1).getByText('Success').click()
   await page.getByRole('dialog').waitFor()
 
   // A session has no screen of its own: its row is not lit under the pointer, and leads nowhere.
-  await page.goto(`${new URL(page.url()).origin}/console/sessions`)
+  await follow(page, 'sessions')
   const session = page.getByRole('row').nth(1)
   await session.getByRole('cell').nth(2).click()
   expect(new URL(page.url()).pathname).toBe('/console/sessions')
@@ -344,13 +345,13 @@ describe('the ledger', () => {
     expect(complaints).toEqual([])
   })
 
-  test('of thousands draws the lines in sight alone, to its end', async () => {
+  test('of hundreds draws the lines in sight alone, to its end', async () => {
     const { pool } = d.t.database
     await pool.query(
       `insert into webhook_dispatch_ended
          (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)
        select gen_random_uuid(), $1, gen_random_uuid(), 'invoice.paid', 'success', 1, at, at, at
-       from (select $2::timestamptz - n * interval '1 minute' as at from generate_series(1, 1000) n) x`,
+       from (select $2::timestamptz - n * interval '1 minute' as at from generate_series(1, 300) n) x`,
       [broken, new Date(d.t.clock.now() - 86_400_000)],
     )
     await using opened = await c.open('/console/deliveries?event=invoice.paid')
@@ -360,7 +361,7 @@ describe('the ledger', () => {
       await page.evaluate(() => window.scrollTo({ top: document.documentElement.scrollHeight }))
       return page.getByText('deliveries loaded').innerText()
     }
-    await expect.poll(scroll).toBe('1000 deliveries loaded')
+    await expect.poll(scroll).toBe('300 deliveries loaded')
     expect(await page.getByRole('row').count()).toBeLessThan(90)
     expect(complaints).toEqual([])
   })
@@ -379,7 +380,7 @@ test('an event tells its story, and a webhook its own', async () => {
   await page.getByRole('link', { name: 'Its deliveries' }).click()
   await expect.poll(() => searchOf(page)).toEqual({ resource: contract })
   await page.getByText('2 deliveries loaded').waitFor()
-  await page.goto(`/console/webhooks/${broken}`)
+  await follow(page, `webhooks/${broken}`)
   for (const [tab, text] of [
     ['Overview', 'Latest deliveries'],
     ['Events', 'Replace the events'],
@@ -473,8 +474,6 @@ test('the steps, the story and the charts have no accessibility fault, light and
     ['webhooks', 'Warehouse'],
     [`deliveries?status=retrying&webhook=${broken}`, 'deliveries loaded'],
     [`events/${events[0].document_id}`, 'What happened'],
-    [`webhooks/${broken}`, 'Latest deliveries'],
-    [`webhooks/${broken}?tab=testing`, 'Request of a test'],
   ]
   await expectAccessibleScreens(page, screens)
   expect(complaints).toEqual([])

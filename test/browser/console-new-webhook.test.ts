@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemRandom } from '../../src/base/random.ts'
 import { createSecret } from '../../src/outbound/signature.ts'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
-import { type ConsoleBrowser, startConsoleBrowser, takePicture } from './console-browser.ts'
+import { type ConsoleBrowser, follow, startConsoleBrowser, takePicture } from './console-browser.ts'
 
 let c: ConsoleBrowser
 let d: DeliveryApp
@@ -40,9 +40,9 @@ test('a webhook without a URL is made, shows what waits to be pulled, and the de
   const { body } = await d.call('POST', `${path}/pull`, {})
   await d.call('POST', `${path}/ack`, { receipts: [body.data.deliveries[0].receipt] })
   await page.getByText('Nothing waits to be pulled.').waitFor()
-  await page.goto(`/console/webhooks/${id}?tab=deliveries`)
+  await follow(page, `webhooks/${id}?tab=deliveries`)
   await page.getByRole('table').getByText('acknowledged').waitFor()
-  await page.goto(`/console/webhooks/${id}?tab=settings`)
+  await follow(page, `webhooks/${id}?tab=settings`)
   await page.getByRole('heading', { name: 'Fetched' }).waitFor()
   expect(await page.getByLabel('Callback URL').count()).toBe(0)
   expect(complaints).toEqual([])

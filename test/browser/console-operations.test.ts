@@ -454,7 +454,6 @@ const SCREENS: readonly Screen[] = [
   ['provisioning/new', 'Create the target'],
   ['provisioning/deliveries', 'user.provisioned'],
   ['provisioning/jobs', 'Done'],
-  ['health', 'Build and schema'],
   ['settings', 'POSTs of a delivery to a target'],
   ['nowhere', 'There is no such page.'],
 ]

@@ -4,6 +4,7 @@ import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
   expectAccessibleScreens,
+  follow,
   type Screen,
   startConsoleBrowser,
   takePicture,
@@ -56,7 +57,7 @@ async function watchFailure(page: Page, account: string): Promise<void> {
   const drawer = page.getByRole('dialog')
   d.receiver.behave({ kind: 'status', status: 503, body: 'the till is closed' })
   await d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease', status: 'draft' })
-  await page.goto('/console/deliveries')
+  await follow(page, 'deliveries')
   await page.getByRole('link', { name: 'contract.create' }).click()
   await drawer.getByText('The receiver failed.').waitFor()
   await drawer.getByText('Attempt 2 of 5 follows').waitFor()
@@ -74,7 +75,7 @@ async function watchFailure(page: Page, account: string): Promise<void> {
 
 /** Finds the failed delivery in the ledger, reads why, and replays it. */
 async function replayFailed(page: Page): Promise<void> {
-  await page.goto('/console/deliveries?status=exhausted')
+  await follow(page, 'deliveries?status=exhausted')
   await page.getByRole('link', { name: 'contract.create' }).click()
   await page.getByRole('dialog').getByText('The receiver failed.').waitFor()
   await page.goto(new URL(page.url()).pathname)
@@ -90,7 +91,7 @@ async function replayFailed(page: Page): Promise<void> {
 }
 
 async function rotateSecret(page: Page, first: string): Promise<void> {
-  await page.goto('/console/webhooks')
+  await follow(page, 'webhooks')
   await page.getByRole('link', { name: 'Billing' }).click()
   await page.getByRole('tab', { name: 'Settings' }).click()
   await page.getByRole('button', { name: 'Rotate the secret' }).first().click()
@@ -104,7 +105,7 @@ async function rotateSecret(page: Page, first: string): Promise<void> {
 }
 
 async function registerApp(page: Page): Promise<void> {
-  await page.goto('/console/apps/new')
+  await follow(page, 'apps/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('Till')
   const next = page.getByRole('button', { name: 'Next' })
   await next.click()
@@ -125,7 +126,7 @@ const PERSON = { email: 'paula@example.test', name: 'Paula Person' }
 async function disableUser(page: Page, id: string): Promise<void> {
   await using theirs = await c.open('/auth/devices', PERSON)
   await theirs.page.getByRole('heading', { level: 1 }).waitFor()
-  await page.goto(`/console/users/${id}?tab=sessions`)
+  await follow(page, `users/${id}?tab=sessions`)
   await page.getByRole('button', { name: 'End' }).waitFor()
   await page.getByRole('button', { name: 'Disable' }).click()
   await page.getByRole('dialog', { name: 'Disable' }).getByRole('button', { name: 'Disable' }).click()
@@ -156,7 +157,6 @@ describe('an operator, in the browser alone', () => {
 
 /** Screens, with what stands on them once they have loaded; the other files of the console have the rest. */
 const SCREENS: readonly Screen[] = [
-  ['deliveries', 'contract.create'],
   ['webhooks/new', 'Callback URL'],
   ['events', 'contract.create'],
   ['apps/new', 'Runs on a server and keeps a secret.'],

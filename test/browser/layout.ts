@@ -1,6 +1,6 @@
 import type { Page, Route } from 'playwright-core'
 import { expect } from 'vitest'
-import { waitUntilLoaded } from './console-browser.ts'
+import { FRAME, waitUntilLoaded } from './console-browser.ts'
 
 /** First and last character of a lengthened text, by which a page shows where one was cut. */
 const [BEGIN, END] = ['⟦', '⟧']
@@ -32,11 +32,11 @@ export async function answerTexts(route: Route, texts: Readonly<Record<string, s
  * The lengthened texts that are cut, that leave their button or badge, or that lie on another one. A text that can be
  * scrolled into view is whole, and one for screen readers alone is not seen. Each element is measured once.
  */
-function findCutTexts(marks: { begin: string; end: string }): string[] {
+function findCutTexts(marks: { begin: string; end: string; without: string }): string[] {
   const box =
     'button, a, .mantine-Badge-root, .status, .mantine-Paper-root, .panel, .notice, .badge, .card, th, td, label'
   const isHidden = (element: Element) =>
-    element.closest('[aria-hidden="true"], option, svg, .skip') !== null ||
+    element.closest(`[aria-hidden="true"], option, svg, .skip, ${marks.without}`) !== null ||
     getComputedStyle(element).clipPath === 'inset(50%)'
   const leaves = (inner: DOMRect, outer: DOMRect) => inner.left < outer.left - 1.5 || inner.right > outer.right + 1.5
   const boxes = new Map<Element, DOMRect>()
@@ -102,6 +102,9 @@ function findWide(): string[] {
   return wide.slice(0, 4).map((element) => (element.cloneNode() as Element).outerHTML)
 }
 
+/** A selector that fits no element. */
+const NOTHING = [':not(*)']
+
 /** Each layout differs from the one before in its width or its direction alone. */
 const LAYOUTS = [
   ['ltr', WIDTHS[0]],
@@ -115,7 +118,7 @@ const LAYOUTS = [
  * are off. Code and what stands inside a line of text keep their direction, and charts are judged by themselves. A box inside
  * one that is off, or that has another width than before since something has loaded, is not judged.
  */
-function findUnmirrored(isFromRight: boolean): string[] {
+function findUnmirrored(isFromRight: boolean, without: string): string[] {
   // No name of the window: a page with one of a test is lent to no other.
   const place = Symbol.for('boxes from left to right')
   const page = globalThis as { [place]?: Map<number, Map<Element, DOMRect>> }
@@ -123,13 +126,15 @@ function findUnmirrored(isFromRight: boolean): string[] {
   page[place] = kept
   const width = document.documentElement.clientWidth
   const boxes = new Map<Element, DOMRect>()
-  const apart = 'svg, .mono, pre, code, .recharts-tooltip-wrapper, .mantine-Switch-trackLabel, body > [aria-hidden]'
+  const charts = 'svg, .recharts-tooltip-wrapper'
+  const apart = `${charts}, .mono, pre, code, .mantine-Switch-trackLabel, body > [aria-hidden], ${without}`
   const off: string[] = []
   const visit = (element: Element) => {
+    if (element.matches(apart)) return
     const { display, direction, clipPath } = getComputedStyle(element)
     const rect = element.getBoundingClientRect()
     const isLaidOut = !/^(none|contents|inline)/.test(display) && clipPath !== 'inset(50%)'
-    if (!isLaidOut || element.matches(apart) || (isFromRight && direction === 'ltr')) return
+    if (!isLaidOut || (isFromRight && direction === 'ltr')) return
     boxes.set(element, rect)
     const before = isFromRight ? kept.get(width)?.get(element) : undefined
     if (before && Math.abs(rect.width - before.width) > 2) return
@@ -146,22 +151,29 @@ function findUnmirrored(isFromRight: boolean): string[] {
   return off
 }
 
-/** Turns a page into this direction, and finds what is cut, not mirrored, and how much is too wide once that is drawn. */
-const measureLayout = (direction: string) => `(async () => {
+/**
+ * Turns a page into this direction, and finds what is cut, not mirrored, and how much is too wide once that is laid out. Nobody
+ * looks at it: what cannot be seen is not painted.
+ */
+const measureLayout = (direction: string, without: string) => `(async () => {
   document.documentElement.dir = ${JSON.stringify(direction)}
+  document.documentElement.style.opacity = '0'
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
   const { scrollWidth, clientWidth } = document.documentElement
-  const cut = (${findCutTexts})(${JSON.stringify({ begin: BEGIN, end: END })})
-  return { tooWide: scrollWidth - clientWidth, cut, unmirrored: (${findUnmirrored})(${direction === 'rtl'}) }
+  const cut = (${findCutTexts})(${JSON.stringify({ begin: BEGIN, end: END, without })})
+  return { tooWide: scrollWidth - clientWidth, cut, unmirrored: (${findUnmirrored})(${direction === 'rtl'}, ${JSON.stringify(without)}) }
 })()`
 
-/** What is wrong with the layout of a page at each width, from left to right and from right to left. */
-async function measureLayouts(page: Page): Promise<string[]> {
+/**
+ * What is wrong with the layout of a page at each width, from left to right and from right to left. `without`: selectors of
+ * elements whose content is not measured.
+ */
+async function measureLayouts(page: Page, without: readonly string[] = NOTHING): Promise<string[]> {
   const faults: string[] = []
   for (const [direction, width] of LAYOUTS) {
     await page.setViewportSize({ width, height: 800 })
     const measured = await page.evaluate<Record<'cut' | 'unmirrored', string[]> & { tooWide: number }>(
-      measureLayout(direction),
+      measureLayout(direction, without.join(', ')),
     )
     const { tooWide, cut, unmirrored } = measured
     const where = `${direction} ${width}`
@@ -171,8 +183,11 @@ async function measureLayouts(page: Page): Promise<string[]> {
   return faults
 }
 
-/** Expects that nothing of a page is cut at each width and in each direction, in each of its tabs; `name` is its name in the faults. */
-export async function findLayoutFaults(page: Page, name: string): Promise<string[]> {
+/**
+ * Expects that nothing of a page is cut at each width and in each direction, in each of its tabs; `name` is its name in the
+ * faults. `isFrameMeasured`: an earlier screen has told what is wrong with the frame.
+ */
+export async function findLayoutFaults(page: Page, name: string, isFrameMeasured = false): Promise<string[]> {
   const tabs = page.locator('main [role="tab"]')
   const faults: string[] = []
   const count = Math.max(1, await tabs.count())
@@ -181,7 +196,8 @@ export async function findLayoutFaults(page: Page, name: string): Promise<string
     await waitUntilLoaded(page)
     const label = count > 1 ? `${name} tab ${index + 1}` : name
     expect(await page.locator('main').getByText(BEGIN).count(), label).toBeGreaterThan(0)
-    faults.push(...(await measureLayouts(page)).map((fault) => `${label}: ${fault}`))
+    const without = isFrameMeasured || index > 0 ? FRAME : NOTHING
+    faults.push(...(await measureLayouts(page, without)).map((fault) => `${label}: ${fault}`))
   }
   return faults
 }

@@ -102,7 +102,7 @@ const EVENTS = [
 ] as const
 
 /** The stores of the last origin. A page without one may not ask for them. */
-const CLEAR_STORES = 'try { localStorage.clear(); sessionStorage.clear() } catch {}'
+export const CLEAR_STORES = 'try { localStorage.clear(); sessionStorage.clear() } catch {}'
 
 /** Makes a page as it was when it was opened. */
 async function empty({ context, page, session, authenticator }: Omit<LentPage, 'giveBack'>) {

@@ -7,7 +7,7 @@ import { findDataRoot } from '../harness/process/data-root.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { takePicture, waitForHeading } from './console-browser.ts'
+import { follow, takePicture, waitForHeading } from './console-browser.ts'
 
 const stack = new AsyncDisposableStack()
 let browser: SharedBrowser
@@ -32,6 +32,9 @@ afterAll(() => stack.disposeAsync())
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
+/** The screen that is open, by its path below `/console/`. */
+const pathOf = (page: Page) => new URL(page.url()).pathname.replace('/console/', '')
+
 /** Reads the secret that a dialog shows once, and closes the dialog. */
 async function takeSecret(page: Page): Promise<string> {
   await button(page, 'Show').click()
@@ -54,7 +57,7 @@ async function signInAsShown(page: Page): Promise<void> {
 }
 
 async function makeWebhookOfAnAccount(page: Page): Promise<void> {
-  await page.goto('/console/webhooks/new')
+  await follow(page, 'webhooks/new')
   await page.getByLabel('Callback URL').fill(`${baseURL}/api/v3/webhook/sink?receiver=till`)
   await page.getByLabel('Name', { exact: true }).fill('Till')
   await button(page, 'Next').click()
@@ -76,7 +79,7 @@ async function changeUrl(page: Page, url: string): Promise<void> {
 }
 
 async function registerApp(page: Page): Promise<void> {
-  await page.goto('/console/apps/new')
+  await follow(page, 'apps/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('Partner')
   await button(page, 'Next').click()
   await page.getByRole('textbox', { name: 'Redirect URIs' }).fill('https://partner.example/back')
@@ -96,33 +99,33 @@ test('a newcomer does the whole of it in the browser alone, after npm start', as
   await makeWebhookOfAnAccount(page)
   const secret = await takeSecret(page)
   await waitForHeading(page, 'Till')
-  const till = page.url().split('?')[0]!
+  const till = pathOf(page)
   await button(page, 'Send a test').click()
   const drawer = page.getByRole('dialog')
   await drawer.getByText('Success').waitFor()
 
   const sink = `${baseURL}/api/v3/webhook/sink?receiver=till`
-  await page.goto(till)
+  await follow(page, till)
   await changeUrl(page, `${sink}&fails=true`)
-  await page.goto('/console/deliveries?status=retrying')
+  await follow(page, 'deliveries?status=retrying')
   await page.getByRole('table').getByRole('link', { name: 'webhook.update' }).first().click()
   await drawer.getByText('The receiver failed.').waitFor()
   await drawer.getByText('Attempt 2 of 5 follows').waitFor()
   await drawer.getByText('Answer of the receiver').click()
   await drawer.getByText('sink_fails').first().waitFor()
   await takePicture(page, 'newcomer-retrying')
-  const delivery = page.url()
+  const delivery = pathOf(page)
 
-  await page.goto(till)
+  await follow(page, till)
   await changeUrl(page, sink)
-  await page.goto(delivery)
+  await follow(page, delivery)
   await button(page, 'Force replay').click()
   await expect.poll(() => button(page, 'Replay').isDisabled()).toBe(true)
   await page.getByLabel('The receiver may get the event twice').check()
   await button(page, 'Replay').click()
   await page.getByRole('main').getByText('Success', { exact: true }).waitFor()
 
-  await page.goto(till)
+  await follow(page, till)
   await button(page, 'More actions').click()
   await page.getByRole('menuitem', { name: 'Rotate the secret' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Rotate the secret' }).click()
@@ -135,7 +138,7 @@ test('a newcomer does the whole of it in the browser alone, after npm start', as
   await theirs.getByRole('link', { name: 'Continue with a sample user' }).click()
   await theirs.getByRole('link', { name: 'Continue as Rita Returning' }).click()
   await theirs.getByText('Rita Returning').first().waitFor()
-  await page.goto('/console/users')
+  await follow(page, 'users')
   await page.getByRole('link', { name: 'Rita Returning' }).first().click()
   await waitForHeading(page, 'Rita Returning')
   await button(page, 'Disable').click()

@@ -6,10 +6,13 @@ import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { findKeptPort } from '../harness/process/port.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
-import type { LentPage, PageOptions } from './lent-page.ts'
+import { CLEAR_STORES, type LentPage, type PageOptions } from './lent-page.ts'
 
 /** The user of the tests of the pages. */
 export const PERSON = { email: 'ada@example.test', name: 'Ada Lovelace', password: 'correct horse battery' }
+
+/** Size of the window of a test. */
+const DESKTOP = { width: 1280, height: 900 }
 
 /** The service on a port, with one user, and a browser. */
 export interface PageBrowser extends AsyncDisposable {
@@ -25,6 +28,8 @@ export interface OpenBrowser extends Omit<LentPage, 'giveBack'> {
   foreign: string[]
   /** Errors of the console and of scripts: a violated policy is one. */
   complaints: string[]
+  /** Makes it a browser that nobody has used, for a test that opens its own page next. Cheaper than another one. */
+  beginAnew(): Promise<void>
   /** Ends the use of it. Call it at the end of a test. */
   close(): Promise<void>
 }
@@ -50,13 +55,22 @@ export async function startPageBrowser(env: Record<string, string> = {}): Promis
     app,
     origin,
     open: async (options = {}) => {
-      const lent = await browser.lend({ baseURL: origin, viewport: { width: 1280, height: 900 }, ...options })
+      const viewport = options.viewport ?? DESKTOP
+      const lent = await browser.lend({ baseURL: origin, ...options, viewport })
       const records = recordOf(lent.page, origin)
+      const beginAnew = async () => {
+        await lent.context.clearCookies()
+        await lent.page.evaluate(CLEAR_STORES)
+        await lent.page.emulateMedia({ colorScheme: options.colorScheme ?? 'light' })
+        await lent.page.setViewportSize(viewport)
+        records.foreign.length = 0
+        records.complaints.length = 0
+      }
       const close = async () => {
         records.stop()
         await lent.giveBack()
       }
-      return { ...lent, ...records, close }
+      return { ...lent, ...records, beginAnew, close }
     },
     [Symbol.asyncDispose]: async () => {
       await browser.close()
@@ -143,15 +157,17 @@ export async function bringSession(
 }
 
 /** What axe looks at. */
-interface Looked {
+export interface Looked {
   /** Names or tags of its rules. Default: all that it has on. */
   rules?: readonly string[] | undefined
   /** Selector of the elements. Default: the page. */
   within?: string
+  /** Selectors of elements that are left out with what they hold. */
+  without?: readonly string[] | undefined
 }
 
 /** The accessibility faults that axe finds in a page: rule and elements. */
-export async function findViolations(page: Page, { rules, within }: Looked = {}): Promise<string[]> {
+export async function findViolations(page: Page, { rules, within, without }: Looked = {}): Promise<string[]> {
   await loadAxe(page)
   // Nothing else is read, and axe describes every element of the other results too if it may.
   const options = {
@@ -159,10 +175,10 @@ export async function findViolations(page: Page, { rules, within }: Looked = {})
     elementRef: true,
     ...(rules && { runOnly: [...rules] }),
   } satisfies axe.RunOptions
-  const context = within === undefined ? '' : `${JSON.stringify(within)}, `
+  const context = { include: [within ?? 'html'], ...(without && { exclude: [...without] }) } satisfies axe.ContextSpec
   const describe =
     "({ id, nodes }) => id + ': ' + nodes.map(({ element }) => element.outerHTML.slice(0, 300)).join(' ')"
-  const run = `axe.run(${context}${JSON.stringify(options)}).then(({ violations }) => violations.map(${describe}))`
+  const run = `axe.run(${within || without ? `${JSON.stringify(context)}, ` : ''}${JSON.stringify(options)}).then(({ violations }) => violations.map(${describe}))`
   return (await page.evaluate(run)) as string[]
 }
 

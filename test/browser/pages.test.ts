@@ -16,6 +16,7 @@ import {
   findViolationsInBothSchemes,
   measureOverflow,
   NO_VIOLATIONS,
+  type OpenBrowser,
   type PageBrowser,
   PERSON,
   readHeadings,
@@ -24,11 +25,20 @@ import {
 } from './page-browser.ts'
 
 let fixture: PageBrowser
+/** Where every page is opened in turn. */
+let withScripts: OpenBrowser
+let withoutScripts: OpenBrowser
 
 beforeAll(async () => {
   fixture = await startPageBrowser({ SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' })
+  withScripts = await fixture.open({ colorScheme: 'light', reducedMotion: 'reduce' })
+  withoutScripts = await fixture.open({ javaScriptEnabled: false })
 })
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+afterAll(async () => {
+  await withScripts?.close()
+  await withoutScripts?.close()
+  await fixture?.[Symbol.asyncDispose]()
+})
 
 /** The link of a mail about webhooks to the administrator. */
 function buildStopLink(): string {
@@ -199,7 +209,8 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
 
 describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy', async () => {
-    const { page, foreign, complaints, close } = await fixture.open({ colorScheme: 'light', reducedMotion: 'reduce' })
+    const { page, foreign, complaints } = withScripts
+    await withScripts.beginAnew()
     await reach(page)
     expect(await readHeadings(page)).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
@@ -208,14 +219,12 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
     expect(await findTextFaults(page)).toEqual([])
     expect(foreign).toEqual([])
     expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
-    await close()
   })
 
   test('is the same page without scripts', async () => {
-    const { page, close } = await fixture.open({ javaScriptEnabled: false })
-    await reach(page)
-    expect(await readHeadings(page)).toEqual([heading])
-    await close()
+    await withoutScripts.beginAnew()
+    await reach(withoutScripts.page)
+    expect(await readHeadings(withoutScripts.page)).toEqual([heading])
   })
 })
 

@@ -19,6 +19,8 @@ const ports = new Map<string, number>()
 /** The port of the platform of the portal, whose origin the service allows to frame it. */
 let platformPort: number
 let ground: TemplateGround
+/** By the name of its template. */
+const projects = new Map<string, TemplateProject>()
 let browser: SharedBrowser
 let url: string
 let token: string
@@ -28,6 +30,7 @@ let administrator: { email: string; password: string }
 
 beforeAll(async () => {
   ground = stack.use(await openTemplateGround())
+  for (const name of Object.keys(TEMPLATES)) projects.set(name, await ground.make(name))
   for (const name of RECEIVERS) ports.set(name, await findFreePort())
   const dataDir = join(ground.folder, 'data')
   await seedDataDir(dataDir)
@@ -51,6 +54,8 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
+const projectOf = (name: string): TemplateProject => projects.get(name)!
+
 /** Starts a script, killed at the end of the test. */
 function start(project: TemplateProject, script: string, env: Record<string, string>): TestProcess {
   const started = project.start(script, env)
@@ -60,6 +65,10 @@ function start(project: TemplateProject, script: string, env: Record<string, str
 
 test('there is a test of every template', () => {
   expect(Object.keys(TEMPLATES)).toEqual([...RECEIVERS, 'sign-in', 'realtime', 'sso', 'portal'])
+})
+
+test('the types of every project are right', async () => {
+  expect(await ground.checkTypes([...projects.values()])).toBe('')
 })
 
 /** A server for the route of the template for Next.js, whose package this repository does not install. */
@@ -83,8 +92,7 @@ async function serveRoute({ root }: TemplateProject): Promise<TestProcess> {
 
 describe.each(RECEIVERS)('%s', (name) => {
   test('makes its webhook, gets a test delivery, verifies it, and refuses one of somebody else', async () => {
-    const project = await ground.make(name)
-    await project.checkTypes()
+    const project = projectOf(name)
     const port = String(ports.get(name))
     const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port }
     expect(await project.run('connect', env)).toMatch(/Its secret is in \.env/)
@@ -101,8 +109,7 @@ describe.each(RECEIVERS)('%s', (name) => {
 })
 
 test('sign-in registers itself, and a user signs in and out', async () => {
-  const project = await ground.make('sign-in')
-  await project.checkTypes()
+  const project = projectOf('sign-in')
   const port = String(await findFreePort())
   await project.run('connect', { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port })
   await start(project, 'start', {}).waitForOutput(/The app is at/)
@@ -132,8 +139,7 @@ test('realtime shows an event of the demonstration as it happens, also beside ne
   // What a reader of other guides has left.
   const other = await call('POST', '/identity/account', { name: 'Acme' })
   await call('POST', '/contract/contract', { name: 'Newer', account: other.document_id })
-  const project = await ground.make('realtime')
-  await project.checkTypes()
+  const project = projectOf('realtime')
   const port = String(await findFreePort())
   await start(project, 'start', { SIGNALBOX_URL: url, PORT: port, NO_COLOR: '1' }).waitForOutput(/Local: +http/)
   const page = await browser.newPage()
@@ -157,8 +163,7 @@ test('realtime shows an event of the demonstration as it happens, also beside ne
 })
 
 test('sso signs a user in at one app, on another domain by a handshake, and out at both', async () => {
-  const project = await ground.make('sso')
-  await project.checkTypes()
+  const project = projectOf('sso')
   const [a, b] = [await findFreePort(), await findFreePort()]
   const env = { SIGNALBOX_URL: url, APP_A_PORT: String(a), APP_B_PORT: String(b) }
   await start(project, 'start', env).waitForOutput(/App B, on another domain/)
@@ -179,8 +184,7 @@ test('sso signs a user in at one app, on another domain by a handshake, and out 
 test('portal makes a key of its own, and two customers of the platform see their own webhooks', async () => {
   // The service would build it after its start too; once is enough.
   await buildConsole()
-  const project = await ground.make('portal')
-  await project.checkTypes()
+  const project = projectOf('portal')
   const port = String(platformPort)
   const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port }
   expect(await project.run('connect', env)).toMatch(/The key of the platform is in \.env/)

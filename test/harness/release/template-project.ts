@@ -1,9 +1,10 @@
 import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createProject } from '../../../packages/create/src/create-project.ts'
+import { buildOnce } from '../../../site/content/kept-build.ts'
 import { stagePackage } from '../../../tools/release/stage-package.ts'
 import { findDataRoot } from '../process/data-root.ts'
-import { PROJECT_ROOT, runToEnd, startProcess, type TestProcess } from '../process/process.ts'
+import { COMPILE_CACHE, PROJECT_ROOT, runToEnd, startProcess, type TestProcess } from '../process/process.ts'
 
 const MODULES = join(PROJECT_ROOT, 'node_modules')
 
@@ -23,8 +24,6 @@ export interface TemplateProject {
   start(script: string, env?: Record<string, string>): TestProcess
   /** The same, to its end. Returns what it printed; rejects unless it succeeds. */
   run(script: string, env?: Record<string, string>): Promise<string>
-  /** Checks its types; rejects with what the compiler says. */
-  checkTypes(): Promise<void>
 }
 
 /** A folder for projects, in which the packages of Signalbox are built once. Removed at the end of its scope. */
@@ -32,14 +31,14 @@ export interface TemplateGround extends AsyncDisposable {
   folder: string
   /** Makes a project, and installs what its manifest names: the packages of Signalbox as published, others as links. */
   make(template: string): Promise<TemplateProject>
+  /** Checks the types of these projects, in one process, which reads what they share once. Returns what the compiler says. */
+  checkTypes(projects: readonly TemplateProject[]): Promise<string>
 }
 
 export async function openTemplateGround(): Promise<TemplateGround> {
   const folder = await mkdtemp(join(await findDataRoot(), 'signalbox templates '))
   const built = join(folder, 'built')
-  await Promise.all(
-    Object.keys(PACKAGES).map((name) => stagePackage(join(PROJECT_ROOT, 'packages', name), join(built, name))),
-  )
+  await Promise.all(Object.keys(PACKAGES).map((name) => stageOnce(name, join(built, name))))
   return {
     folder,
     make: async (template) => {
@@ -47,8 +46,21 @@ export async function openTemplateGround(): Promise<TemplateGround> {
       await install(root, built)
       return openProject(root)
     },
+    checkTypes: async (projects) => {
+      const args = [join(MODULES, 'typescript-7', 'bin', 'tsc'), '--build', ...projects.map(({ root }) => root)]
+      const { code, stdout } = await runToEnd({ args, env: { GOGC: 'off' } })
+      return code === 0 ? stdout : `${stdout}\nended with ${code}`
+    },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
+}
+
+/** Stages a package, or copies what was staged of the same files before. */
+function stageOnce(name: string, out: string): Promise<void> {
+  const folder = join('packages', name)
+  const inputs = [folder, 'package-lock.json', 'tools/build-package.mjs', 'tools/release/stage-package.ts']
+  const kept = join(COMPILE_CACHE, '..', `package-${name}`)
+  return buildOnce({ root: PROJECT_ROOT, kept, out, inputs }, () => stagePackage(join(PROJECT_ROOT, folder), out))
 }
 
 interface Manifest {
@@ -92,11 +104,6 @@ async function openProject(root: string): Promise<TemplateProject> {
       const { code, stdout, stderr } = await runToEnd(describe(script, env))
       if (code !== 0) throw new Error(`${script} ended with ${code}:\n${stdout}\n${stderr}`)
       return stdout
-    },
-    checkTypes: async () => {
-      const args = [join(MODULES, 'typescript-7', 'bin', 'tsc'), '-p', root]
-      const { code, stdout } = await runToEnd({ args, env: { GOGC: 'off' } })
-      if (code !== 0) throw new Error(stdout)
     },
   }
 }
