@@ -61,9 +61,15 @@ export interface ReclaimRequest {
   limit: number
 }
 
-/** The queue of one policy. Implementations pass the suite `test/harness/delivery/queue-conformance.ts`. */
+/**
+ * The queue of one policy. Implementations pass one suite (`test/harness/delivery/queue-conformance.ts`): caps and
+ * turns of groups, fences, the state after a crash at any point.
+ */
 export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settled> {
-  /** Claims due rows within the free slots, groups in turns. The attempt counts from here on, also after a crash. */
+  /**
+   * Claims due rows within the free slots. Groups take turns: the least recently served first; within a group the
+   * longest due. The attempt counts from here on, also after a crash.
+   */
   claim(request: ClaimRequest): Promise<Claimed[]>
   /** Records ended attempts and ends their claims. A result under an old fence is void. */
   settle(ended: readonly Ended[]): Promise<Settled>
@@ -109,7 +115,10 @@ export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settl
    */
   buildFanOut?(request: ClaimRequest, limit: number): Fragment
   readWork(json: unknown): Claimed
-  /** Makes one attempt. A failure is a result; rejects only with an `OwnFault`. `signal` interrupts it. */
+  /**
+   * Makes one attempt. A failure is a result; rejects only with an `OwnFault`, where this process could not make it.
+   * `signal` interrupts it.
+   */
   attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
   onSettled(settled: Settled): void
   /** Results that were not recorded because another transaction locks one of their rows. Default: none. */

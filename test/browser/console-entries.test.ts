@@ -134,3 +134,25 @@ test('the portal asks likewise before another of its screens drops entries', asy
   await name.waitFor()
   expect(await name.inputValue()).toBe('')
 })
+
+test('what is typed while a save is on its way stays, and is saved by the next', async () => {
+  const { id } = await c.d.makeWebhook()
+  await using opened = await c.open(`/console/webhooks/${id}?tab=settings`)
+  const { page } = opened
+  const held = Promise.withResolvers<void>()
+  await page.route(`**/webhook/webhook/${id}`, async (route) => {
+    if (route.request().method() === 'PATCH') await held.promise
+    await route.continue()
+  })
+  const save = page.getByRole('button', { name: 'Save', exact: true })
+  const asked = page.waitForRequest((request) => request.method() === 'PATCH')
+  await page.getByLabel('Name', { exact: true }).fill('First')
+  await save.click()
+  await asked
+  await page.getByLabel('Description').fill('Typed meanwhile')
+  held.resolve()
+  await expect.poll(async () => (await c.d.readWebhook(id)).name).toBe('First')
+  await save.click()
+  await expect.poll(async () => (await c.d.readWebhook(id)).description).toBe('Typed meanwhile')
+  await page.unroute(`**/webhook/webhook/${id}`)
+})

@@ -7,6 +7,7 @@ import type { AreaReport, Finding } from '../../src/operations/doctor/finding.ts
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { runCommand } from '../harness/process/command-line.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
 interface Answer {
@@ -70,7 +71,8 @@ test('doctor finds a prepared database in order, and exits 1 for the server of t
 test('doctor names a held port, a closed mail server, a wrong key and an older schema, and shows no secret', async () => {
   await using fixture = await openDeliveryFixture()
   const receiver = await fixture.receive()
-  const service = await fixture.start()
+  // Started by its own file, by which the command knows it.
+  const service = await fixture.start({ root: PROJECT_ROOT })
   await fixture.subscribe(service, receiver)
   const closed = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => closed.once('listening', resolve))

@@ -8,7 +8,6 @@ import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { findNatsServer } from '../harness/nats/nats-program.ts'
 import { startNatsServers } from '../harness/nats/nats-servers.ts'
 import { listBlocks, openGuideShell } from '../harness/process/guide-shell.ts'
-import { lendCommand } from '../harness/process/lent-command.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
@@ -74,7 +73,7 @@ test('the steps to a cell and back work as they are written, for users who are n
         .replaceAll('signalbox:password', `${USER}:password`)
         .replaceAll('cell.example:5432', new URL(servers.cell).host),
     )
-  await using _lent = await lendCommand(shell)
+  await run('npx() { shift; node bin/signalbox.mjs "$@"; }')
   const [adding = '', status = ''] = (add?.text ?? '').split(/^(?=npx signalbox cell status)/m)
   expect(await run(adding)).toContain('The cell c1 is active.')
   // Processes use it within some seconds: until then there is something to do.

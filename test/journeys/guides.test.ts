@@ -19,7 +19,6 @@ import { buildVisitor } from '../harness/browser/visitor.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { buildFakeIdp } from '../harness/fakes/saml-idp/fake-idp.ts'
 import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
-import { lendCommand } from '../harness/process/lent-command.ts'
 import type { LocalStart } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
@@ -252,7 +251,6 @@ async function makeRow(kind: string, body: object): Promise<string> {
 const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md', 'event-log.md', 'move-from-pusher.md']
 
 let shell: GuideShell
-let lent: AsyncDisposable
 let receiver: Receiver
 /** The system that a guide moves from. */
 let svix: SourceSimulator
@@ -277,12 +275,11 @@ beforeAll(async () => {
   service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
   // A variable that a guide forgot ends its command.
   await shell.run('set -u')
-  lent = await lendCommand(shell)
+  await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }`)
 })
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()
   await shell?.[Symbol.asyncDispose]()
-  await lent?.[Symbol.asyncDispose]()
   await receiver?.close()
   await svix?.[Symbol.asyncDispose]()
 })

@@ -7,7 +7,6 @@ import { createTestDatabase, type TestDatabase } from '../harness/database/datab
 import { addEnded } from '../harness/delivery/archived-ledger.ts'
 import { type ObjectStore, STORAGE_KEY, startObjectStore } from '../harness/fakes/object-store.ts'
 import { type GuideShell, listBlocks, openGuideShell } from '../harness/process/guide-shell.ts'
-import { lendCommand } from '../harness/process/lent-command.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
@@ -19,7 +18,6 @@ const blockWith = (part: string) => blocks.find(({ text }) => text.includes(part
 let database: TestDatabase
 let store: ObjectStore
 let shell: GuideShell
-let lent: AsyncDisposable
 const account = randomUUID()
 let done: { id: string; event: string; webhook: string }
 let failed: { id: string; event: string; webhook: string }
@@ -31,12 +29,10 @@ beforeAll(async () => {
   done = await addEnded(database, { account, at: '2026-09-01T10:00:00.123Z', earlier: 2 })
   failed = await addEnded(database, { account, at: '2026-09-02T10:00:00Z', status: 'failed' })
   await writeFile(join(shell.checkout, 'storage.key'), `${STORAGE_KEY.secretAccessKey}\n`)
-  lent = await lendCommand(shell)
-  await shell.run(`set -u; EVENT=${done.event}`)
+  await shell.run(`set -u; EVENT=${done.event}; npx() { shift; node bin/signalbox.mjs "$@"; }`)
 })
 afterAll(async () => {
   await shell?.[Symbol.asyncDispose]()
-  await lent?.[Symbol.asyncDispose]()
   await store?.[Symbol.asyncDispose]()
   await database?.[Symbol.asyncDispose]()
 })

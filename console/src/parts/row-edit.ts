@@ -53,7 +53,7 @@ export function useRowEdit<Row, Fields extends object>(props: RowEditProps<Row, 
         const now = queries.getQueryData<Tagged<{ data: Row }>>(queryKey)
         if (now && listDifferences(from, fieldsOf(now.data)).length > 0) return undefined
         try {
-          return await send(changed, now?.etag)
+          return { made: await send(changed, now?.etag), sent: { ...from, ...changed } }
         } catch (error) {
           if (!isProblem(error, 'precondition_failed') || tries === MOST_TRIES) throw error
           await queries.refetchQueries({ queryKey, exact: true })
@@ -61,17 +61,19 @@ export function useRowEdit<Row, Fields extends object>(props: RowEditProps<Row, 
       }
     },
     touches: [queryKey, ...touches],
-    onDone: async (made) => {
-      if (!made) return
+    onDone: async (answer) => {
+      if (!answer) return
+      const { made, sent } = answer
       // A read from before the change would look like a change of somebody else.
       await queries.cancelQueries({ queryKey, exact: true })
       queries.setQueryData(queryKey, { ...made, etag: entityTagOf(made) })
-      begin(fieldsOf(made.data))
+      const saved = fieldsOf(made.data)
+      setBase(saved)
+      // What was typed while the change was on its way stays.
+      setDraft((typed) => ({ ...saved, ...pick(listDifferences(sent, typed), typed) }))
       return onDone?.()
     },
   })
-  const pick = (names: readonly (keyof Fields & string)[]) =>
-    Object.fromEntries(names.map((name) => [name, draft[name]])) as unknown as Partial<Fields>
   return {
     draft,
     change: (part: Partial<Fields>) => setDraft((before) => ({ ...before, ...part })),
@@ -81,17 +83,21 @@ export function useRowEdit<Row, Fields extends object>(props: RowEditProps<Row, 
     current,
     isConflict: theirs.length > 0 && mine.length > 0,
     save,
-    submit: () => save.mutate({ from: base, changed: pick(mine) }),
+    submit: () => save.mutate({ from: base, changed: pick(mine, draft) }),
     /** Drops the edit. */
     reload: () => begin(current),
     /** Makes the edit over what stands now; a field that the form did not change is what it is now. */
     overwrite: () => {
       setBase(current)
-      setDraft({ ...current, ...pick(mine) })
-      save.mutate({ from: current, changed: pick(mine) })
+      setDraft({ ...current, ...pick(mine, draft) })
+      save.mutate({ from: current, changed: pick(mine, draft) })
     },
   }
 }
+
+/** These fields alone. Pure. */
+const pick = <Fields extends object>(names: readonly (keyof Fields & string)[], fields: Fields) =>
+  Object.fromEntries(names.map((name) => [name, fields[name]])) as unknown as Partial<Fields>
 
 /** What `useRowEdit` returns. */
 export type RowEdit<Fields extends object> = Pick<

@@ -105,7 +105,9 @@ export interface Taking extends Lease {
   seen: IntakeState
 }
 
-/** Writes the new events that concern this database, queues them, and moves the position: one statement. */
+/**
+ * Writes the new events that concern this database, queues them for the router, and moves the position: one statement.
+ */
 export async function takeIn(db: Database, taking: Taking): Promise<TakenIn> {
   const { isHome, events, to, storedAt, fingerprint, seen, runner, leaseMs } = taking
   const params = {

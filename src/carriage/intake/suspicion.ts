@@ -1,7 +1,10 @@
 import { checkFingerprint, checkPosition, type EventLog, fingerprintOf } from '../log/log.ts'
 import type { IntakeState } from './intake.store.ts'
 
-/** Time for which a log must end before the position to count as `ahead`: a leader may not have read it whole. */
+/**
+ * Time for which a log must end before the position to count as `ahead`: a server may have given out messages that its
+ * leader, which is asked for the end, has not applied yet.
+ */
 const AHEAD_CONFIRMED_MS = 5_000
 
 /** Interval of a comparison without a reason: a log restored from a copy keeps the connections of its clients. */

@@ -112,7 +112,9 @@ const MAC_LENGTH = 43
 
 const ORIGIN = new RegExp(`^[^.]{${MAC_LENGTH}}\\.\\[${VERSION},"[0-9a-f-]{36}","([a-z][a-z0-9-]{0,30})"`)
 
-/** The origin that a sealed header names, unchecked: a reason to pass over only. Undefined for another form. */
+/**
+ * The origin that a sealed header names; undefined for another form. Unchecked: a reason to pass a message over only.
+ */
 export const peekOrigin = (sealed: string): string | undefined => ORIGIN.exec(sealed)?.[1]
 
 /** Builds it from keys of which the first seals and each opens. */

@@ -1,4 +1,7 @@
-/** The lease of a process on an outbox or intake, as parts of statements; `column` and `leaseMs` are parameters. */
+/**
+ * The lease of a process on the outbox or the intake of a database, as parts of statements, by the clock of the database.
+ * `column` names the process, and its parameter; `leaseMs` is the other parameter.
+ */
 export function describeLease(column: string): { take: string; mayTake: string } {
   return {
     take: `${column} = $${column}, lease_until = clock_timestamp() + $leaseMs::int * interval '1 millisecond'`,

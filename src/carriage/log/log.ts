@@ -45,7 +45,10 @@ export interface LogQuery {
   limit: number
 }
 
-/** The log: messages in one order, kept for a time. A reader deduplicates by keys of its own. */
+/**
+ * The log: messages in one order, kept for a time. The appender knows by the position which messages the log
+ * confirmed; a reader deduplicates by keys of its own.
+ */
 export interface EventLog {
   /** Throws a `LogError`. */
   readState(): Promise<LogState>

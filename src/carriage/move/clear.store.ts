@@ -58,7 +58,10 @@ export function listMessageDeletions(given: { account: AccountId; ordinal: numbe
   return [deleteEndedMessages, deleteOpenMessages].map((remove) => (tx) => remove(tx, given))
 }
 
-/** Without those that deliveries of other webhooks need, global ones included; home's are routed elsewhere. */
+/**
+ * Without those that deliveries of other webhooks need: global ones of home, and ones that were moved to the account. Home
+ * takes in what the account records elsewhere, which has none before it is routed.
+ */
 const UNUSED = `exists (
       select from event_occurrence r where r.document_id = e.document_id and r.routed_at is not null offset 0)
       and not exists (select from webhook_dispatch_ended d where d.event_id = e.document_id)
@@ -120,7 +123,9 @@ const giveBack = changeStatement<{ rows: string; origin: string }>(`
     select e.document_id from json_to_recordset($rows::json) as e (document_id uuid, origin text)
     where e.origin is null))`)
 
-/** Deletes the listed events that no delivery here needs. One taken in before is again what `source` recorded. */
+/**
+ * Deletes those of the listed events that no delivery here needs. One taken in before is again what `source` recorded.
+ */
 export async function deleteListedEvents(tx: Database, rows: string, source: string): Promise<void> {
   await deleteListed(tx, { rows })
   await giveBack(tx, { rows, origin: source })

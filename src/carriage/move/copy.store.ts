@@ -4,7 +4,9 @@ import { changeStatement, columnStatement, statement, valueStatement } from '../
 import { LEDGER, type LedgerPart, STATE } from './account-tables.ts'
 import type { CopiedKey } from './move.store.ts'
 
-/** Rows travel as JSON text, never parsed here: large numbers, instants and sealed values stay as they were. */
+/**
+ * Rows travel as JSON text of an array, never parsed here: large numbers, instants and sealed values stay as they were.
+ */
 interface Page {
   rows: string
   count: number
@@ -120,7 +122,10 @@ const cursors = STATE.map(({ table, owned }, n) => ({
   fetch: statement<{ row: string }>(`fetch 500 from moved_${n}`),
 }))
 
-/** Reads the state of the account in pages, tables in the order of references, in one snapshot of the source. */
+/**
+ * Reads the state of the account, table by table in the order of their references, in pages. `tx`: a transaction of the
+ * move at the source, with one snapshot for all tables.
+ */
 export async function* readState(tx: Database): AsyncGenerator<{ table: string; rows: string; count: number }> {
   for (const { table, open, fetch } of cursors) {
     await open(tx)

@@ -168,7 +168,10 @@ export async function nameMovedAccount(tx: Database, account: AccountId): Promis
   await passAs(tx, { account })
 }
 
-/** Makes a transaction that of a runner, whose rows pass the fence. Undefined when another process has the move. */
+/**
+ * Makes a transaction that of a runner: its rows pass the fence, and those of an earlier runner are refused. Undefined
+ * when another process has the move.
+ */
 export async function enterMove(tx: Database, { account, epoch }: RunnerKey): Promise<FenceState | undefined> {
   const [fence] = await lockFence(tx, { account, epoch })
   if (fence) await passAs(tx, { account })

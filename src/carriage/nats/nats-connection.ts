@@ -47,7 +47,10 @@ const PINGS_UNANSWERED = 2
 const CONNECT_LIMIT_MS = 5_000
 const DRAIN_LIMIT_MS = 1_000
 
-/** Connects, with packages that are loaded here alone. Throws when no server accepts; later losses are repaired. */
+/**
+ * Connects. The packages are loaded here, so that a service without NATS loads none of them. Throws when no server can
+ * be reached or all refuse; later losses are repaired, also when a server refuses the client for a while.
+ */
 export async function connectNats(settings: NatsSettings, options: NatsLinkOptions): Promise<NatsLink> {
   const transport = await import('@nats-io/transport-node')
   const { servers, isTls, tls } = settings

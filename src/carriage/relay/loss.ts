@@ -12,7 +12,9 @@ export interface FoundLoss {
   isAdopted: boolean
 }
 
-/** Events recorded up to this long before the last stored one are published again: recording takes time. */
+/**
+ * Events recorded up to this long before the last stored one are published again: a recording may take some seconds.
+ */
 const MARGIN_MS = 300_000
 
 /** What a database knows of the log. */

@@ -138,7 +138,10 @@ export interface Taken {
   removed: string[]
 }
 
-/** Confirms, and takes the next events; none while republishing. Undefined when another process has the lease. */
+/**
+ * Confirms, and takes the next events; none while events are published again. Undefined, and nothing is written, when
+ * another process took the lease since `leaseRelay`.
+ */
 export async function takeWaiting(
   db: Database,
   given: { relay: string; leaseMs: number; confirmed: Confirmed; limit: number },
@@ -211,7 +214,10 @@ const advance = changeStatement<
     republish_until = case when $after::timestamptz is null then null else republish_until end
   where name = 'events' and ${HAS_LEASE} and republish_after is not distinct from $seen::timestamptz`)
 
-/** Confirms republished events; `next` is null at the end. False for a lost lease, or an earlier instant asked for. */
+/**
+ * Confirms republished events: `next` is the last of them, null at the end. False when another process took the lease, or
+ * an earlier instant was asked for in between.
+ */
 export async function advanceRepublication(
   db: Database,
   given: {

@@ -5,7 +5,10 @@ import { leaseOf, RETRY_MS, type RelayContext, type RelayDeps, takeTurn } from '
 
 const STOP_LIMIT_MS = 2_000
 
-/** Appends the events of the outbox in order, at least once, by a lease (docs/decisions/0058-event-log.md). */
+/**
+ * Appends the events of the outbox to the log, in its order, at least once (docs/decisions/0058-event-log.md). One
+ * process at a time does so, by a lease; a second one could only append duplicates, never out of order and never less.
+ */
 export interface Relay {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>

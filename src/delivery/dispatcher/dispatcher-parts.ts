@@ -39,7 +39,9 @@ export interface Dispatcher {
   measureRoom(): ClaimRequest
   /** Whether there are enough free slots to be worth a claim statement. */
   hasRoom(): boolean
-  /** Attempts rows that the router claimed (the part `_work`); releases them once the dispatcher has stopped. */
+  /**
+   * Attempts rows that the router claimed (the policy's part `_work`); releases them once the dispatcher has stopped.
+   */
   accept(rows: readonly unknown[]): Promise<void>
   /** Searches for claims that a failed statement of this process may have made. */
   expectLeak(): void

@@ -6,7 +6,9 @@ import type { Claim } from '../policy.ts'
 /** Interval between tries to record a result after a refusal or a lock timeout. */
 export const RECORD_RETRY_MS = 250
 
-/** Tries after which a line reports blocked results: 5 s and the waits for locks. */
+/**
+ * Tries after which a line reports blocked results: 5 s and the waits for locks; processes block each other for less.
+ */
 const TRIES_BETWEEN_LINES = 20
 
 const GROUPS_IN_LOG = 3

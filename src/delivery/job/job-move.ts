@@ -12,7 +12,10 @@ export interface MovedKind<Id extends string, Job extends { status: JobStatus }>
   noun: string
 }
 
-/** Pauses, resumes or cancels a job; queued rows are delivered. Throws 404, and 409 for another state. */
+/**
+ * Pauses, resumes or cancels a job. After the commit no further row of it is queued; already queued rows are delivered.
+ * Throws 404, and 409 `conflict` when the state does not allow the move.
+ */
 export async function moveJob<Id extends string, Job extends { status: JobStatus }>(
   kind: MovedKind<Id, Job>,
   db: Database,

@@ -11,7 +11,10 @@ interface LoggedAttempt {
   isRecorded: boolean
 }
 
-/** The fields of the log line of an attempt (docs/contract/api.md#log-lines). Never a body, address or signature. */
+/**
+ * The fields of the one log line of an attempt: its `ids` first, then the decision (docs/contract/api.md#log-lines).
+ * Never a body, an address or a signature. Pure.
+ */
 export function describeAttempt({ attempt, decision, isRecorded }: LoggedAttempt, ids: Record<string, string>) {
   return {
     trace_id: attempt.traceId,

@@ -13,7 +13,10 @@ export interface CallbackDeps {
   lookup: Lookup
 }
 
-/** Applies the URL rules and resolves the name, outside any transaction: it may take seconds. Throws a 422 on `url`. */
+/**
+ * Applies the URL rules and resolves the name (docs/contract/webhooks.md#url-rules), outside any transaction: a name server
+ * may take seconds. Throws a 422 on `url`.
+ */
 export async function checkNewUrl(deps: CallbackDeps, url: string): Promise<void> {
   const resolved = await checkRegistrationDns({ lookup: deps.lookup }, checkUrl(deps, url), deps.callbackRules)
   if (!resolved.ok) throw buildRefusal(deps, url, resolved)

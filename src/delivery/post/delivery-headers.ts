@@ -1,7 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { buildSignatureHeaders, type SigningKeys } from '../../outbound/signature.ts'
 
-/** Every header of one attempt at `timestampSeconds` (docs/contract/webhooks.md#delivery-headers). */
+/**
+ * Every header of one attempt at `timestampSeconds` (docs/contract/webhooks.md#signature,
+ * docs/contract/webhooks.md#delivery-headers).
+ */
 export function buildDeliveryHeaders(input: {
   userAgent: string
   secret: SigningKeys | string

@@ -15,7 +15,10 @@ export interface StoredSecrets {
   contextOf(id: string): string
 }
 
-/** Encrypts secrets under an older key again, under the first one. Returns their number; unreadable ones stay. */
+/**
+ * Encrypts secrets under an older key again, under the first one (docs/operations.md, rotation of SECRET_KEY). Returns their
+ * number; unreadable ones stay.
+ */
 export async function reencryptSecrets(
   { keyring }: { keyring: Keyring },
   db: Database,

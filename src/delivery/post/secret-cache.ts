@@ -6,7 +6,9 @@ const SECRETS_LIMIT = 10_000
 
 /** Secrets of receivers, decrypted once and kept in memory. */
 export interface SealedCache<Opened> {
-  /** Opens what a receiver has stored, in place of a former value. Throws a `KeyringError`. */
+  /**
+   * Opens what a receiver has stored, in place of a former value. Throws a `KeyringError` for one that does not open.
+   */
   open(receiver: string, sealed: string): Opened
 }
 

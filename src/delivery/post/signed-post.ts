@@ -43,7 +43,10 @@ export interface SignedPost {
   signal: AbortSignal
 }
 
-/** Signs a body and posts it. A missing secret is a failed attempt. Rejects with an `OwnFault`. */
+/**
+ * Signs a body and posts it. A receiver without a usable secret is a failed attempt like any other. Rejects with an
+ * `OwnFault` where this process could not post. `signal` interrupts the POST.
+ */
 export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promise<PostOutcome> {
   const secret = openSecret(deps.secrets, post)
   if ('errorClass' in secret) return withoutPost(secret.errorClass)

@@ -10,7 +10,10 @@ export interface RoutedPolicies {
   hasRoom(): boolean
   /** The part of each policy in a routing statement, with current parameters. */
   buildParts(): NamedPart[]
-  /** Locks the mutex of each dispatcher. Returns the release; undefined when `waitOver` resolved first. */
+  /**
+   * Locks the mutex of each dispatcher. Returns their idempotent release; undefined when one was not free before the
+   * promise of `waitOver` resolved. Default: waits without limit.
+   */
   takeTurns(): Promise<() => void>
   takeTurns(waitOver: () => Promise<unknown>): Promise<(() => void) | undefined>
   accept(byPolicy: readonly RoutedRows[]): Promise<void>

@@ -38,7 +38,10 @@ export interface Router {
   notifyRoom(): void
   /** Routes all waiting events; returns the numbers of events and rows. Tests with a manual clock call this. */
   drain(): Promise<{ events: number; dispatches: number }>
-  /** Lets one statement route what it records (`routeInline`). Undefined without room: the router does it. */
+  /**
+   * Lets one statement route the events that it records (`routeInline`). Undefined while this process has no room, or
+   * another statement claims for it: then the events are queued for the router.
+   */
   takeInline(): Promise<InlineRouting | undefined>
   run(): Promise<void>
   stop(): void

@@ -110,7 +110,10 @@ export async function routeBatch(
   return { events, last, isAside, byPolicy: readRouted(policies, row) }
 }
 
-/** Writes a part of the rows of an event that was set aside; undefined when there is none, or others write it. */
+/**
+ * Writes a part of the rows of an event that was set aside, in one statement; the last part marks the event as routed.
+ * Undefined when none is set aside, or others write it.
+ */
 export async function routeFanOut(
   db: Database,
   { name, written, now }: { name: string; written: Fragment; now: Date },

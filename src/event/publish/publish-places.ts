@@ -16,7 +16,10 @@ interface Publishing {
   perform: (served: Served<PublishDeps>) => Promise<Answer>
 }
 
-/** Publishes where the accounts are: checked as a whole, recorded database by database, each all or nothing. */
+/**
+ * Publishes where the accounts are (docs/contract/events.md#publishing-from-outside): checked as a whole, recorded database
+ * by database, each all or nothing.
+ */
 export async function publishInPlaces(served: Served<PublishDeps>, publishing: Publishing): Promise<Answer> {
   const { publications } = readPublications(served.context.body as Static<typeof PublishBody>)
   const accounts = publications.map(({ account }) => account as AccountId | null)

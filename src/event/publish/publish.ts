@@ -61,7 +61,10 @@ export interface UnkeyedPublications {
   explain: (db: Database) => Promise<Problem>
 }
 
-/** The events of publications without keys; undefined for those that need `publishEvents`, or without the queue. */
+/**
+ * Builds the events of publications without keys; undefined for a key, a URL that breaks a rule, or while the event
+ * queue is off: these need `publishEvents`.
+ */
 export function planPublications(
   deps: PublishDeps,
   { publications, pathOf, scope, now, trace }: Omit<PublishInput, 'caller'>,
@@ -94,7 +97,10 @@ export function planPublications(
   }
 }
 
-/** Records events of other services, all or none (docs/contract/events.md#publishing-from-outside). Throws 422, 409. */
+/**
+ * Records events of other services, all or none (docs/contract/events.md#publishing-from-outside). Returns the ids in order;
+ * for a used key that of the earlier event. Throws 422 with every broken rule, 409 while the event queue is off.
+ */
 export async function publishEvents(deps: EventDeps, db: Database, input: PublishInput): Promise<EventId[]> {
   const { publications, pathOf, now } = input
   const caller = describePublisher(input.caller)

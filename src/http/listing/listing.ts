@@ -146,7 +146,7 @@ function listSorts(fields: ListFields): string[] {
     .flatMap((field) => [field, `-${field}`])
 }
 
-/** The schema of a list's query, with the members of `extra`. `parseListing` applies the exact rules. */
+/** The schema of a list's query (docs/contract/api.md#filters), with `extra`. `parseListing` applies the exact rules. */
 export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
   const lines = Object.entries(fields).map(([name, field]) => {
     const { type, like = 'in-range' } = field

@@ -16,7 +16,10 @@ export interface CheckedUrl {
 /** Checks a URL as `checkCallbackUrl` does. */
 export type UrlCheck = (text: string) => CheckedUrl | CallbackRefusal
 
-/** Builds the check of URLs for repeated POSTs, cached by text and rules. Names are resolved for each POST. */
+/**
+ * Builds the check of URLs for repeated POSTs: results that depend on text and rules alone are cached, and dropped when
+ * the rules change (the sink's URL is known once the service listens). Names are still resolved for each POST.
+ */
 export function buildUrlCheck(rules: CallbackRules): UrlCheck {
   const cache = buildCache<string, CheckedUrl | CallbackRefusal>({ limit: CACHE_LIMIT })
   let sinkUrl = rules.sinkUrl

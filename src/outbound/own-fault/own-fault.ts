@@ -19,7 +19,10 @@ export const OWN_FAULT_CODES: readonly OwnFaultCode[] = [
 /** A lack of descriptors or memory affects every receiver; a lack of a local port or address only one. */
 const OF_THE_PROCESS: readonly string[] = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'STALLED']
 
-/** A request of which no byte was sent, for a lack of this process (docs/contract/delivery.md#whose-fault). */
+/**
+ * A request that was not made, because this process or its machine lacked a resource: no byte of it was sent, and it
+ * does not count against the receiver (docs/contract/delivery.md#whose-fault).
+ */
 export class OwnFault extends Error {
   readonly code: OwnFaultCode
   /** Whether the fault affects every request of the process. */

@@ -29,7 +29,10 @@ export interface PooledConnection extends Connection {
 export interface ConnectionPool {
   /** An idle connection to exactly this target, the most recently used first; else a new one. */
   take(target: ConnectionTarget): PooledConnection
-  /** Resolves once pending data of the connection to reuse is read: an unread close would break the POST. */
+  /**
+   * Resolves once pending data of the connection that `take` would reuse is read, if that was idle for a while: an
+   * unread close would break the POST. Undefined if there is nothing to wait for.
+   */
   settle(target: ConnectionTarget): Promise<void> | undefined
   /** Returns a connection whose response was read to its end; over the limits, closes the longest idle one. */
   giveBack(connection: PooledConnection): void

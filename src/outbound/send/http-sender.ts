@@ -32,7 +32,10 @@ export interface HttpSenderOptions {
 
 /** Sends POSTs to subscribers. No other code does. */
 export interface HttpSender {
-  /** Sends one POST and returns its result. Rejects with an `OwnFault` alone, where no byte was sent. */
+  /**
+   * Sends one POST and returns its result. Rejects with an `OwnFault`, and with nothing else, where this process could not
+   * send: no byte of the request left it.
+   */
   post(request: PostRequest): Promise<PostResult>
   idleConnectionCount(): number
   /** Interrupts POSTs in flight, closes every connection and refuses further POSTs. Resolves when all have results. */

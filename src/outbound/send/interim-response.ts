@@ -3,7 +3,10 @@ import type { Socket } from 'node:net'
 /** Limits of skipped interim responses, and of their bytes, before one answer. */
 const MAX_INTERIM_RESPONSES = 100
 const MAX_INTERIM_BYTES = 65_536
-/** Bytes of one answer with its framing: a bound on chunk extensions and trailers, since bodies have lower limits. */
+/**
+ * Bytes of one answer with its framing. Readers of bodies have far lower limits; this one bounds chunk extensions and
+ * trailers.
+ */
 const MAX_ANSWER_BYTES = 2_097_152
 /** `HTTP/1.1 100` */
 const STATUS_LENGTH = 12

@@ -216,7 +216,10 @@ function findChange(
   }
 }
 
-/** Activates (which clears failures) or deactivates a webhook. Throws 404, and 409 where its account is deleted. */
+/**
+ * Activates a webhook, which clears its failures, or deactivates it (docs/contract/delivery.md#statuses). `isChanged` is
+ * false for an equal state. Throws 404, and 409 where its account is deleted.
+ */
 export async function setWebhookActive(
   db: Database,
   id: string,
