@@ -13,7 +13,7 @@ const ROUNDS = 12
 const LARGEST = 600
 
 /** Deliveries that a run lives through at least: as many seeds as that takes. SIMULATION_HISTORIES asks for more. */
-const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 400)
+const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 1_000)
 
 /** Seconds in which the longest backlog of a webhook with a limit is delivered. */
 const LONGEST_BACKLOG_S = 600

@@ -48,7 +48,9 @@ export async function startService(options: ServiceOptions): Promise<ServiceProc
     env: {
       ...buildServiceEnvironment(options.databaseUrl),
       // No later run finds what one from a folder that is removed writes into the cache; another may have one of its own.
-      ...(root !== undefined && root !== PROJECT_ROOT && !options.env?.NODE_COMPILE_CACHE && { NODE_DISABLE_COMPILE_CACHE: '1' }),
+      ...(root !== undefined &&
+        root !== PROJECT_ROOT &&
+        !options.env?.NODE_COMPILE_CACHE && { NODE_DISABLE_COMPILE_CACHE: '1' }),
       ...options.env,
     },
   })
