@@ -404,7 +404,8 @@ async function measure(route: RouteDeclaration, make: MakeRequest | undefined, m
     await invalidations.begin()
     return send()
   })
-  return { ...measured, ...(await invalidations.read()) }
+  const outcome = { ...measured, ...(await invalidations.read()) }
+  return measured.isHeld ? outcome : measure(route, make, more)
 }
 
 /** The outcome of the request of each route and form: it is sent once, for all that is tested of it. */

@@ -13,6 +13,8 @@ export interface Measured {
   traffic: Traffic
   /** The statements, in order. */
   texts: readonly string[]
+  /** Whether the caches were used to the end. False for a process that stood still for a second: it has read them again. */
+  isHeld: boolean
 }
 
 /**
@@ -31,7 +33,7 @@ export async function measureHeld(
   await untilIdle(app)
   const count = countTraffic(app.database.pool)
   const answer = await request()
-  return { answer, traffic: count.stop(), texts: count.texts }
+  return { answer, traffic: count.stop(), texts: count.texts, isHeld: app.app.isLive() }
 }
 
 /**
