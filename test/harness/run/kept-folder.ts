@@ -9,7 +9,12 @@ const CACHE = join(PROJECT_ROOT, 'node_modules', '.cache')
 /** A folder that stays for later runs. Where the cache cannot be written, it ends with its scope. */
 export interface KeptFolder extends AsyncDisposable {
   path: string
+  /** Whether it stays. */
+  isKept: boolean
 }
+
+/** Folders of one name that are kept: a run of mutations makes one for each. */
+const KEPT = 20
 
 /**
  * Finds the folder that was made of the same files, or lets `make` fill a new one. `sources`: files and folders of the
@@ -21,7 +26,7 @@ export async function openKeptFolder(
   make: (folder: string) => Promise<void>,
 ): Promise<KeptFolder> {
   const path = join(CACHE, `${name} ${await hashSources(sources)}`)
-  const keep = { path, [Symbol.asyncDispose]: async () => {} }
+  const keep = { path, isKept: true, [Symbol.asyncDispose]: async () => {} }
   if (await isUsable(path)) {
     await utimes(path, new Date(), new Date()).catch(() => {})
     return keep
@@ -32,12 +37,21 @@ export async function openKeptFolder(
     await rename(draft, path)
   } catch {
     // Another process has just made it, or the draft is elsewhere: one is as good as the other.
-    return { path: draft, [Symbol.asyncDispose]: () => rm(draft, { recursive: true, force: true }) }
+    return { path: draft, isKept: false, [Symbol.asyncDispose]: () => rm(draft, { recursive: true, force: true }) }
   }
-  for (const other of await readdir(CACHE))
-    if (other.startsWith(`${name} `) && (await isUnused(join(CACHE, other))))
-      await rm(join(CACHE, other), { recursive: true, force: true })
+  await removeOld(name)
   return keep
+}
+
+/** Removes the folders of a name that no run has used for an hour, since one that goes on may have begun with other sources. */
+async function removeOld(name: string): Promise<void> {
+  const paths = (await readdir(CACHE))
+    .filter((other) => other.startsWith(`${name} `))
+    .map((other) => join(CACHE, other))
+  const dated = await Promise.all(paths.map(async (path) => ({ path, atMs: await readUse(path) })))
+  const byUse = dated.toSorted((a, b) => b.atMs - a.atMs)
+  for (const [index, { path, atMs }] of byUse.entries())
+    if (index >= KEPT || Date.now() - atMs > 3_600_000) await rm(path, { recursive: true, force: true })
 }
 
 /** Whether it is there, and not one that another user has made for itself. */
@@ -47,10 +61,10 @@ const isUsable = (path: string) =>
     () => false,
   )
 
-/** Whether no run has used it for an hour: one that goes on may have begun with other sources. */
-async function isUnused(path: string): Promise<boolean> {
+/** The time of its last use; now for one that another process has just removed. */
+async function readUse(path: string): Promise<number> {
   const found = await stat(path).catch(() => undefined)
-  return found !== undefined && Date.now() - found.mtimeMs > 3_600_000
+  return found?.mtimeMs ?? Date.now()
 }
 
 async function makeDraft(prefix: string): Promise<string> {
