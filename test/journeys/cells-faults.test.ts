@@ -166,13 +166,19 @@ function listFaults(ground: Ground): (() => Promise<void>)[] {
   ]
 }
 
-/** Lets each fault come when its part of the events has arrived. */
-async function letFaultsCome(ground: Ground, arrivals: Arrivals): Promise<void> {
+/**
+ * Lets each fault come when its part of the events has arrived. `allow` is told how many events may be recorded: a further
+ * part with each fault, so that it meets events that are on their way, however fast those before it arrived.
+ */
+async function letFaultsCome(ground: Ground, arrivals: Arrivals, allow: (events: number) => void): Promise<void> {
   const faults = listFaults(ground)
+  const partOf = (count: number) => Math.floor((EVENTS * count) / (faults.length + 1))
   for (const [index, fault] of faults.entries()) {
-    const part = Math.floor((EVENTS * (index + 1)) / (faults.length + 2))
+    const part = partOf(index + 1)
+    allow(part)
     const describe = () => `${arrivals.ids().size} of ${part} arrived`
     await waitFor(`the time of fault ${index + 1}`, () => arrivals.ids().size >= part, { ...FAR, describe })
+    allow(partOf(index + 2))
     await fault()
   }
 }
@@ -247,8 +253,14 @@ test('home and two cells on three servers lose nothing while workers, a leader o
   const { home, one, front, accounts, moved, fleet } = ground
   const startedMs = performance.now()
   const arrivals = followArrivals([ground.ofAll, ground.ofAccounts])
-  const pass = () => passTime(ground)
-  const crossing = startCrossing({ call: front.call, home, accounts, arrivals, total: EVENTS, passTime: pass })
+  let allowed = 0
+  const allow = (events: number) => {
+    allowed = events
+  }
+  const crossing = startCrossing({
+    ...{ call: front.call, home, accounts, arrivals, total: EVENTS, limit: () => allowed },
+    passTime: () => passTime(ground),
+  })
   const traffic = startTraffic({
     ...{ call: front.call, account: moved, cell: one, receiver: ground.ofMoved, isPatient: true },
   })
@@ -259,7 +271,7 @@ test('home and two cells on three servers lose nothing while workers, a leader o
     await moveAccount(ground, moved, 'home')
     await traffic.waitForMore(5)
   })()
-  await Promise.all([letFaultsCome(ground, arrivals), crossing.finished, moves])
+  await Promise.all([letFaultsCome(ground, arrivals, allow), crossing.finished, moves])
   await traffic.stop()
 
   const again = [...(await checkCrossing(ground, crossing)), await checkMoved(ground, traffic)]

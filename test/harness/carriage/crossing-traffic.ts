@@ -7,7 +7,7 @@ import { waitFor } from '../run/wait.ts'
 const FAR = { limitMs: 180_000 }
 
 /** Events of one statement, or of one request. */
-const PACK = 100
+const PACK = 50
 
 /** Events that are recorded and have not arrived: the recorder waits while there are more. */
 const ON_THEIR_WAY = 500
@@ -51,10 +51,12 @@ export function startCrossing(given: {
   accounts: readonly string[]
   arrivals: Arrivals
   total: number
+  /** How many events it may record by now. */
+  limit: () => number
   /** Stands for the time until retries are due. */
   passTime: () => Promise<void>
 }): CrossingTraffic {
-  const { call, home, accounts, arrivals, total, passTime } = given
+  const { call, home, accounts, arrivals, total, limit, passTime } = given
   const accepted = { home: [] as string[], cells: [] as string[] }
   let failures = 0
   const accountOf = (index: number) => accounts[index % accounts.length] as string
@@ -84,7 +86,7 @@ export function startCrossing(given: {
   }
 
   async function hasRoom(count: number): Promise<boolean> {
-    if (count - arrivals.ids().size < ON_THEIR_WAY) return true
+    if (count < limit() && count - arrivals.ids().size < ON_THEIR_WAY) return true
     await passTime()
     return false
   }
@@ -94,7 +96,7 @@ export function startCrossing(given: {
     while (count() < total) {
       await (accepted.home.length <= accepted.cells.length ? recordInHome() : publish())
       const describe = () => `${arrivals.ids().size} of ${count()} arrived`
-      await waitFor('arrivals', () => hasRoom(count()), { ...FAR, describe })
+      if (count() < total) await waitFor('arrivals', () => hasRoom(count()), { ...FAR, describe })
     }
   }
 
