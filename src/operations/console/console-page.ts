@@ -1,5 +1,7 @@
 import { type Html, html } from '../../base/html.ts'
 import type { Texts } from '../../base/language/texts.ts'
+import { hrefOf } from '../../identity/pages/brand/page-file.ts'
+import { LOAD_AGAIN } from '../../identity/pages/script/page-script.ts'
 import type { PageEntry } from './console-build.ts'
 
 /** Below this path are the files of the console. */
@@ -62,7 +64,7 @@ export function renderUnbuiltPage(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-${isBuilding ? html`<meta http-equiv="refresh" content="2">\n` : ''}<title>${service}</title>
+${isBuilding ? html`<script src="${hrefOf(LOAD_AGAIN)}"></script>\n` : ''}<title>${service}</title>
 <link rel="stylesheet" href="/auth/style.css">
 </head>
 <body class="card">

@@ -115,7 +115,7 @@ describe('the page', () => {
     await visitor.post('/auth/sign-in', { email, password: PASSWORD })
     const reply = await visitor.get('/console')
     expect([reply.status, reply.body.includes(sentence)]).toEqual([503, true])
-    expect(reply.body.includes('http-equiv="refresh"')).toBe(looksAgain)
+    expect(reply.body.includes('/auth/load-again.js')).toBe(looksAgain)
     await writeFile(join(folder, 'main.js'), 'built')
     await writeFile(
       join(folder, 'manifest.json'),

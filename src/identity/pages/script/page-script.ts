@@ -11,6 +11,8 @@ export const CHOOSE_PICTURE = load('choose-picture')
 export const CLEAN_ADDRESS = load('clean-address')
 /** A button that copies a list. */
 export const COPY = load('copy')
+/** Loads a page that is not ready again. */
+export const LOAD_AGAIN = load('load-again')
 /** Lets the forms of passkeys ask the browser. Without it they stay hidden. */
 export const PASSKEY = load('passkey')
 /** A button that shows a password. */
@@ -19,4 +21,13 @@ export const SHOW_PASSWORD = load('show-password')
 export const SUBMIT_FORM = load('submit-form')
 
 /** Every script of a page, for the server. */
-export const PAGE_SCRIPTS = [BRIDGE, CHOOSE_PICTURE, CLEAN_ADDRESS, COPY, PASSKEY, SHOW_PASSWORD, SUBMIT_FORM]
+export const PAGE_SCRIPTS = [
+  BRIDGE,
+  CHOOSE_PICTURE,
+  CLEAN_ADDRESS,
+  COPY,
+  LOAD_AGAIN,
+  PASSKEY,
+  SHOW_PASSWORD,
+  SUBMIT_FORM,
+]
