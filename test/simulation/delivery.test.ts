@@ -103,10 +103,7 @@ async function simulate(seed: number): Promise<Simulation['model']> {
 }
 
 describe('a simulated platform with faults', () => {
-  test('keeps every promise of the contract after each step, whatever goes down', {
-    // A server that takes too long to accept a connection is no finding.
-    retry: { count: 1, condition: /connection timeout/ },
-  }, async () => {
+  test('keeps every promise of the contract after each step, whatever goes down', async () => {
     const first = chooseSeed()
     let histories = 0
     let posts = 0
