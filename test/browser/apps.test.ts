@@ -69,33 +69,29 @@ async function reachKey(page: Page): Promise<void> {
 const PAGES = [
   { name: 'the consent page', reach: reachConsent },
   { name: 'the page of the apps with access', reach: reachApps },
-  { name: 'the key of an authenticator app after a wrong code', reach: reachKey },
 ]
 
 describe.each(PAGES)('$name', ({ reach }) => {
   test('has no fault that axe finds in light and dark, and fits 320 pixels', async () => {
-    const context = await browser.newContext({ reducedMotion: 'reduce' })
-    const page = await context.newPage()
+    const { page, giveBack } = await browser.lend({ reducedMotion: 'reduce' })
     await reach(page)
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
     expect(await findTextFaults(page)).toEqual([])
-    await context.close()
+    await giveBack()
   })
 })
 
 test('the key of an authenticator app is still there after a wrong code', async () => {
-  const context = await browser.newContext()
-  const page = await context.newPage()
+  const { page, giveBack } = await browser.lend()
   await reachKey(page)
   expect(await page.getByRole('img', { name: 'QR code' }).isVisible()).toBe(true)
-  await context.close()
+  await giveBack()
 })
 
 test('a box of the consent page shows no bullet, and is checked by its words', async () => {
-  const context = await browser.newContext()
-  const page = await context.newPage()
+  const { page, giveBack } = await browser.lend()
   await reachConsent(page)
   const box = page.getByRole('checkbox', { name: 'see your contracts' })
   expect(await box.isChecked()).toBe(true)
@@ -103,14 +99,13 @@ test('a box of the consent page shows no bullet, and is checked by its words', a
   expect(await box.isChecked()).toBe(false)
   const style = await page.locator('.scopes').evaluate((list) => getComputedStyle(list).listStyleType)
   expect(style).toBe('none')
-  await context.close()
+  await giveBack()
 })
 
 test.each([true, false])(
   'recovery codes are downloaded as a text file, with scripts: %s',
   async (javaScriptEnabled) => {
-    const context = await browser.newContext({ javaScriptEnabled, acceptDownloads: true })
-    const page = await context.newPage()
+    const { page, context, giveBack } = await browser.lend(javaScriptEnabled ? {} : { javaScriptEnabled })
     await signIn(page, `${fixture.baseUrl}/auth/security`)
     await page.getByRole('button', { name: 'Set up an app' }).click()
     const key = (await page.locator('code.key').first().textContent()) ?? ''
@@ -136,6 +131,6 @@ test.each([true, false])(
       await page.getByRole('button', { name: 'Copied' }).waitFor()
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`${codes.join('\n')}\n`)
     }
-    await context.close()
+    await giveBack()
   },
 )

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const member = await service.addMember()
   user = (await service.addMember()).id
   contract = await service.addContract()
-  page = await browser.newPage()
+  page = (await browser.lend()).page
   await page.goto(pageOrigin)
   await page.getByLabel('E-mail').fill(member.email)
   await page.getByLabel('Password').fill(member.password)

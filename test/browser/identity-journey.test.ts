@@ -1,9 +1,8 @@
-import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EngineName, type IdentityFixture, startIdentityFixture } from '../harness/browser/social-users.ts'
 import { BUSY_MS, waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { addAuthenticator } from './virtual-authenticator.ts'
+import type { LentPage } from './lent-page.ts'
 
 const PASSWORD = 'staple of another stable'
 
@@ -15,10 +14,8 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 /** One user with one browser. */
-interface Traveller {
+interface Traveller extends LentPage {
   fixture: IdentityFixture
-  context: BrowserContext
-  page: Page
   email: string
 }
 
@@ -44,15 +41,14 @@ async function openMail({ page, fixture }: Traveller, path: string): Promise<voi
 
 /** The first sign-in, with the development provider. */
 async function arrive(fixture: IdentityFixture): Promise<Traveller> {
-  const context = await browser.newContext({ baseURL: fixture.origin })
-  const page = await context.newPage()
-  await addAuthenticator(page)
+  const lent = await browser.lend({ baseURL: fixture.origin, hasAuthenticator: true })
+  const { page } = lent
   await page.goto('/auth/sign-in')
   await page.getByRole('link', { name: 'Continue with a sample user' }).click()
   await page.getByRole('link', { name: 'Continue as Rita Returning' }).click()
   await expectSignedIn({ page })
   const email = await page.locator('.user .quiet').innerText()
-  return { fixture, context, page, email }
+  return { ...lent, fixture, email }
 }
 
 async function signInWithPassword(traveller: Traveller): Promise<void> {
@@ -160,6 +156,6 @@ describe.each<EngineName>(['embedded', 'supabase'])('with the %s engine', (engin
     await join(traveller)
     await openSecondApp(traveller)
     await expectOut(traveller)
-    await traveller.context.close()
+    await traveller.giveBack()
   })
 })

@@ -113,6 +113,9 @@ const LAYOUTS = [
   ['rtl', WIDTHS[0]],
 ] as const
 
+/** The same for a page that is narrow already. */
+const LAYOUTS_OF_NARROW = [LAYOUTS[1], LAYOUTS[0], LAYOUTS[3], LAYOUTS[2]]
+
 /**
  * The boxes of a page from right to left that are no mirror image of those from left to right, with by how many pixels they
  * are off. Code and what stands inside a line of text keep their direction, and charts are judged by themselves. A box inside
@@ -151,29 +154,41 @@ function findUnmirrored(isFromRight: boolean, without: string): string[] {
   return off
 }
 
-/**
- * Turns a page into this direction, and finds what is cut, not mirrored, and how much is too wide once that is laid out. Nobody
- * looks at it: what cannot be seen is not painted.
- */
-const measureLayout = (direction: string, without: string) => `(async () => {
+/** Waits until scripts of a page have laid it out anew. */
+const DRAWN = 'await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))'
+
+/** Waits until a page without such scripts has this width: what measures it lays it out. */
+const hasWidth = (width: number) =>
+  `while (innerWidth !== ${width}) await new Promise((drawn) => requestAnimationFrame(drawn))`
+
+/** Nobody looks at what is measured: what cannot be seen is not painted. */
+const UNSEEN = "document.documentElement.style.opacity = '0'"
+
+/** Turns a page into this direction, and finds what is cut, not mirrored, and how much is too wide once that is laid out. */
+const measureLayout = (direction: string, { settled, without }: { settled: string; without: string }) => `(async () => {
   document.documentElement.dir = ${JSON.stringify(direction)}
-  document.documentElement.style.opacity = '0'
-  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+  ${UNSEEN}
+  ${settled}
   const { scrollWidth, clientWidth } = document.documentElement
   const cut = (${findCutTexts})(${JSON.stringify({ begin: BEGIN, end: END, without })})
   return { tooWide: scrollWidth - clientWidth, cut, unmirrored: (${findUnmirrored})(${direction === 'rtl'}, ${JSON.stringify(without)}) }
 })()`
 
+interface Measured {
+  without?: readonly string[]
+  isStatic?: boolean
+}
+
 /**
  * What is wrong with the layout of a page at each width, from left to right and from right to left. `without`: selectors of
- * elements whose content is not measured.
+ * elements whose content is not measured. `isStatic`: it is narrow, and no script lays it out.
  */
-async function measureLayouts(page: Page, without: readonly string[] = NOTHING): Promise<string[]> {
+async function measureLayouts(page: Page, { without = NOTHING, isStatic = false }: Measured): Promise<string[]> {
   const faults: string[] = []
-  for (const [direction, width] of LAYOUTS) {
+  for (const [direction, width] of isStatic ? LAYOUTS_OF_NARROW : LAYOUTS) {
     await page.setViewportSize({ width, height: 800 })
     const measured = await page.evaluate<Record<'cut' | 'unmirrored', string[]> & { tooWide: number }>(
-      measureLayout(direction, without.join(', ')),
+      measureLayout(direction, { settled: isStatic ? hasWidth(width) : DRAWN, without: without.join(', ') }),
     )
     const { tooWide, cut, unmirrored } = measured
     const where = `${direction} ${width}`
@@ -197,7 +212,7 @@ export async function findLayoutFaults(page: Page, name: string, isFrameMeasured
     const label = count > 1 ? `${name} tab ${index + 1}` : name
     expect(await page.locator('main').getByText(BEGIN).count(), label).toBeGreaterThan(0)
     const without = isFrameMeasured || index > 0 ? FRAME : NOTHING
-    faults.push(...(await measureLayouts(page, without)).map((fault) => `${label}: ${fault}`))
+    faults.push(...(await measureLayouts(page, { without })).map((fault) => `${label}: ${fault}`))
   }
   return faults
 }
@@ -221,6 +236,6 @@ export async function findTextFaults(page: Page): Promise<string[]> {
   expect(texts.length).toBeGreaterThan(0)
   const longer = texts.map((text) => text.replace(/\S[\s\S]*\S|\S/, lengthen))
   const put = `const longer = ${JSON.stringify(longer)}; nodes.forEach((node, index) => { node.textContent = longer[index] })`
-  await page.evaluate(withTexts(put))
-  return measureLayouts(page)
+  await page.evaluate(`${UNSEEN}; ${withTexts(put)}`)
+  return measureLayouts(page, { isStatic: true })
 }

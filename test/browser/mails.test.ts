@@ -53,7 +53,7 @@ describe.each(Object.entries(MAILS))('a mail with %s', (_kind, build) => {
     'has no fault that axe finds in light and dark, and fits 320 pixels: %s',
     async (_lang, texts) => {
       const requests: string[] = []
-      const page = await browser.newPage({ viewport: { width: 1000, height: 800 } })
+      const { page, giveBack } = await browser.lend({ viewport: { width: 1000, height: 800 } })
       page.on('request', (request) => requests.push(request.url()))
       for (const brandColor of BRANDS) {
         await openMail(page, build(texts), brandColor)
@@ -65,13 +65,13 @@ describe.each(Object.entries(MAILS))('a mail with %s', (_kind, build) => {
       expect(await measureOverflow(page)).toBe(0)
       expect(await findTextFaults(page)).toEqual([])
       expect(requests).toEqual([])
-      await page.context().close()
+      await giveBack()
     },
   )
 })
 
 test('a mail is light, and dark where the system is, with the logo beside the name', async () => {
-  const page = await browser.newPage({ viewport: { width: 1000, height: 800 } })
+  const { page, giveBack } = await browser.lend({ viewport: { width: 1000, height: 800 } })
   await openMail(page, MAILS['a new password']!(LANGUAGES[0]!))
   await page.emulateMedia({ colorScheme: 'light' })
   expect(await colorsOf(page)).toEqual([
@@ -87,5 +87,5 @@ test('a mail is light, and dark where the system is, with the logo beside the na
   ])
   expect(await page.locator('img').boundingBox()).toMatchObject({ width: 32, height: 32 })
   expect(await page.evaluate("document.querySelector('img').decode().then(() => 'shown')")).toBe('shown')
-  await page.context().close()
+  await giveBack()
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
 import { startHere } from '../harness/process/local-start.ts'
+import { findKeptPort } from '../harness/process/port.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { follow, takePicture, waitForHeading } from './console-browser.ts'
@@ -22,7 +23,9 @@ beforeAll(async () => {
   stack.defer(() => rm(parent, { recursive: true, force: true }))
   const dataDir = join(parent, 'data')
   await seedDataDir(dataDir)
-  const service = stack.use(startHere({ PORT: '0', SIGNALBOX_DATA_DIR: dataDir }, { demo: true }))
+  const service = stack.use(
+    startHere({ PORT: String(await findKeptPort()), SIGNALBOX_DATA_DIR: dataDir }, { demo: true }),
+  )
   await service.waitForOutput(/Stop with Ctrl-C\./)
   shown = service.stdout()
   browser = await shareChromium()
@@ -94,7 +97,7 @@ async function registerApp(page: Page): Promise<void> {
 test('a newcomer does the whole of it in the browser alone, after npm start', async () => {
   const [, address] = /Signalbox listens on (\S+)/.exec(shown)!
   baseURL = address!
-  const page = await browser.newPage({ baseURL, viewport: { width: 1280, height: 900 } })
+  const { page } = await browser.lend({ baseURL, viewport: { width: 1280, height: 900 } })
   await signInAsShown(page)
   await makeWebhookOfAnAccount(page)
   const secret = await takeSecret(page)
@@ -133,7 +136,7 @@ test('a newcomer does the whole of it in the browser alone, after npm start', as
 
   await registerApp(page)
 
-  const theirs = await browser.newPage({ baseURL })
+  const { page: theirs } = await browser.lend({ baseURL })
   await theirs.goto('/auth/sign-in')
   await theirs.getByRole('link', { name: 'Continue with a sample user' }).click()
   await theirs.getByRole('link', { name: 'Continue as Rita Returning' }).click()

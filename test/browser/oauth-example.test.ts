@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type OauthExample, startOauthExample } from '../harness/browser/oauth-example.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
+import type { LentPage, PageOptions } from './lent-page.ts'
 
 let example: OauthExample
 let browser: SharedBrowser
@@ -15,13 +16,19 @@ afterAll(async () => {
   await example?.[Symbol.asyncDispose]()
 })
 
+/** What the running test has opened. */
+const opened: LentPage[] = []
+
 /** Opens a browser, with or without scripts. */
-async function open(javaScriptEnabled: boolean): Promise<void> {
-  const context = await browser.newContext({ javaScriptEnabled })
-  page = await context.newPage()
-  onTestFinished(() => context.close())
+async function open(options: PageOptions = {}): Promise<void> {
+  const lent = await browser.lend(options)
+  opened.push(lent)
+  page = lent.page
 }
-beforeEach(() => open(true))
+beforeEach(() => open())
+afterEach(async () => {
+  for (const lent of opened.splice(0)) await lent.giveBack()
+})
 
 async function signIn(): Promise<string> {
   const user = await example.fixture.user()
@@ -44,7 +51,7 @@ test('a user signs in, allows the app without one scope, and arrives at it', asy
 })
 
 test('without scripts the pages work the same', async () => {
-  await open(false)
+  await open({ javaScriptEnabled: false })
   const email = await signIn()
   await page.getByRole('button', { name: 'Allow', exact: true }).click()
   await page.waitForURL(`${example.origin}/`)

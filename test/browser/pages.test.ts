@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -25,19 +25,20 @@ import {
 } from './page-browser.ts'
 
 let fixture: PageBrowser
-/** Where every page is opened in turn. */
-let withScripts: OpenBrowser
-let withoutScripts: OpenBrowser
+/** An app on another origin, which the service may send a browser back to. */
+let app: Server
+let appOrigin: string
 
 beforeAll(async () => {
-  fixture = await startPageBrowser({ SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' })
-  withScripts = await fixture.open({ colorScheme: 'light', reducedMotion: 'reduce' })
-  withoutScripts = await fixture.open({ javaScriptEnabled: false })
+  app = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<h1>App</h1>'))
+  await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
+  appOrigin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`
+  const more = { SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true', AUTH_REDIRECT_ALLOW_LIST: `${appOrigin}/welcome` }
+  fixture = await startPageBrowser(more)
 })
 afterAll(async () => {
-  await withScripts?.close()
-  await withoutScripts?.close()
   await fixture?.[Symbol.asyncDispose]()
+  app?.close()
 })
 
 /** The link of a mail about webhooks to the administrator. */
@@ -207,24 +208,38 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   { name: 'an unknown path', reach: (page) => page.goto('/auth/nothing'), heading: 'Page not found' },
 ]
 
-describe.each(PAGES)('$name', ({ reach, heading }) => {
-  test('has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy', async () => {
-    const { page, foreign, complaints } = withScripts
-    await withScripts.beginAnew()
-    await reach(page)
-    expect(await readHeadings(page)).toEqual([heading])
-    expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
-    await page.setViewportSize({ width: 320, height: 640 })
-    expect(await measureOverflow(page)).toBe(0)
-    expect(await findTextFaults(page)).toEqual([])
-    expect(foreign).toEqual([])
-    expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
+describe('every page', () => {
+  /** Where they are opened in turn. */
+  let withScripts: OpenBrowser
+  let withoutScripts: OpenBrowser
+  beforeAll(async () => {
+    withScripts = await fixture.open({ colorScheme: 'light', reducedMotion: 'reduce' })
+    withoutScripts = await fixture.open({ javaScriptEnabled: false })
+  })
+  afterAll(async () => {
+    await withScripts?.close()
+    await withoutScripts?.close()
   })
 
-  test('is the same page without scripts', async () => {
-    await withoutScripts.beginAnew()
-    await reach(withoutScripts.page)
-    expect(await readHeadings(withoutScripts.page)).toEqual([heading])
+  describe.each(PAGES)('$name', ({ reach, heading }) => {
+    test('has no fault that axe finds in light and dark, fits 320 pixels, loads nothing external and violates no policy', async () => {
+      const { page, foreign, complaints } = withScripts
+      await withScripts.beginAnew()
+      await reach(page)
+      expect(await readHeadings(page)).toEqual([heading])
+      expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
+      await page.setViewportSize({ width: 320, height: 640 })
+      expect(await measureOverflow(page)).toBe(0)
+      expect(await findTextFaults(page)).toEqual([])
+      expect(foreign).toEqual([])
+      expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
+    })
+
+    test('is the same page without scripts', async () => {
+      await withoutScripts.beginAnew()
+      await reach(withoutScripts.page)
+      expect(await readHeadings(withoutScripts.page)).toEqual([heading])
+    })
   })
 })
 
@@ -243,7 +258,8 @@ describe('the look', () => {
 
   test('has each box beside its words', async () => {
     const { page, close } = await fixture.open()
-    await signIn(page, '/auth/password')
+    await bringSession(fixture, page)
+    await page.goto('/auth/password')
     const box = await page.getByRole('checkbox', { name: 'Keep my apps connected' }).boundingBox()
     const words = await page.getByText('Keep my apps connected').boundingBox()
     await close()
@@ -257,8 +273,14 @@ describe('the look', () => {
       expect(await page.locator('button:hover').count()).toBe(1)
       return findViolationsInBothSchemes(page, { rules: ['color-contrast'], within: 'button:hover' })
     }
-    await signIn(page, '/auth/devices')
-    for (const button of await page.getByRole('button').all()) {
+    // A user of few devices: each of them has the same buttons.
+    const user = { email: await createUser(), password: PERSON.password }
+    await fixture.app.anonymous('POST', '/api/v3/auth/login/local', user)
+    await bringSession(fixture, page, user)
+    await page.goto('/auth/devices')
+    const buttons = await page.getByRole('button').all()
+    expect(buttons).toHaveLength(3)
+    for (const button of buttons) {
       await button.hover()
       expect(await findContrastFaults()).toEqual(NO_VIOLATIONS)
     }
@@ -291,9 +313,8 @@ describe('by keyboard alone', () => {
   const isOutlined = "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
 
   test('a user signs in, ends another device and signs out', async () => {
-    const other = await fixture.open()
-    await signIn(other.page)
-    await other.page.waitForURL('**/auth/')
+    const { email, password } = PERSON
+    expect((await fixture.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })).status).toBe(200)
     const { page, close } = await fixture.open()
     const press = async (...keys: string[]) => {
       for (const key of keys) await page.keyboard.press(key)
@@ -323,7 +344,7 @@ describe('by keyboard alone', () => {
     await pressUntil('Sign out')
     await press('Enter')
     await page.getByText('You are signed out.').waitFor()
-    await Promise.all([close(), other.close()])
+    await close()
   })
 
   test('the errors of a form have the focus, and lead to their fields', async () => {
@@ -463,18 +484,11 @@ test('in production a planted cookie without the prefix of its host counts for n
 
 describe('a redirect to an app', () => {
   test('is followed by the browser, which applies the policy of the form to it', async () => {
-    const app = createServer((_request, response) =>
-      response.setHeader('content-type', 'text/html').end('<h1>App</h1>'),
-    )
-    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
-    const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`
-    await using other = await startPageBrowser({ AUTH_REDIRECT_ALLOW_LIST: `${origin}/welcome` })
-    const { page, complaints, close } = await other.open()
-    await signIn(page, `/auth/sign-in?redirect_url=${encodeURIComponent(`${origin}/welcome?a=1`)}`)
-    await page.waitForURL(`${origin}/welcome?a=1`)
+    const { page, complaints, close } = await fixture.open()
+    await signIn(page, `/auth/sign-in?redirect_url=${encodeURIComponent(`${appOrigin}/welcome?a=1`)}`)
+    await page.waitForURL(`${appOrigin}/welcome?a=1`)
     expect(await page.locator('h1').innerText()).toBe('App')
     expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
     await close()
-    app.close()
   })
 })

@@ -3,7 +3,7 @@ import type { FrameLocator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
-import { findFreePort } from '../harness/process/port.ts'
+import { findFreePort, findKeptPort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { examine, takePicture } from './console-browser.ts'
@@ -24,6 +24,7 @@ beforeAll(async () => {
   d = stack.use(
     await openDelivery({
       env: {
+        PORT: String(await findKeptPort()),
         PORTAL_FRAME_ANCESTORS: platform,
         BRAND_NAME: 'Shipyard',
         BRAND_COLOR: '#0f766e',
@@ -47,23 +48,30 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Blocks the cookies of frames of other sites, as Safari and Firefox do for everybody. */
-async function blockThirdPartyCookies(page: Page): Promise<void> {
+/** Blocks the cookies of frames of other sites, as Safari and Firefox do for everybody. Returns the end of it. */
+async function blockThirdPartyCookies(page: Page): Promise<() => Promise<void>> {
   const devtools = await page.context().newCDPSession(page)
   await devtools.send('Network.enable')
   await devtools.send('Network.setCookieControls', { enableThirdPartyCookieRestriction: true })
+  return () => devtools.detach()
 }
 
 /** Opens a page without third-party cookies, and records what the browser complains of. */
-async function openPage(options: { width?: number } = {}) {
-  const context = await browser.newContext({ viewport: { width: options.width ?? 1180, height: 860 } })
-  const page = await context.newPage()
-  await blockThirdPartyCookies(page)
+async function openPage() {
+  const { page, giveBack } = await browser.lend({ viewport: { width: 1180, height: 860 } })
+  const allowThirdPartyCookies = await blockThirdPartyCookies(page)
   const complaints: string[] = []
   page
     .on('console', (message) => complaints.push(message.text()))
     .on('pageerror', ({ message }) => complaints.push(message))
-  return { page, complaints, [Symbol.asyncDispose]: () => context.close() }
+  return {
+    page,
+    complaints,
+    [Symbol.asyncDispose]: async () => {
+      await allowThirdPartyCookies()
+      await giveBack()
+    },
+  }
 }
 
 /** Signs a customer in at the platform, which shows the portal. */
@@ -230,10 +238,11 @@ describe('a link', () => {
 
   test('opens a session that ends with its page', async () => {
     await using opened = await openPage()
+    const page = await opened.page.context().newPage()
     const account = (await d.call('POST', '/api/v3/identity/account', { name: 'Leave' })).body.data.document_id
-    await opened.page.goto(await makeLink(account))
-    await opened.page.getByText('No webhook yet').waitFor()
-    await opened.page.close()
+    await page.goto(await makeLink(account))
+    await page.getByText('No webhook yet').waitFor()
+    await page.close()
     const list = () => d.call('GET', `/api/v3/identity/account/${account}/portal-session`)
     await expect.poll(async () => (await list()).body.data[0].status).toBe('ended')
   })

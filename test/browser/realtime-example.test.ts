@@ -5,6 +5,7 @@ import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { openRealtimeService, type RealtimeService, type User } from '../harness/realtime/realtime-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
+import type { LentPage } from './lent-page.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 /** Changes whose arrival is timed. */
@@ -32,18 +33,19 @@ afterAll(() => stack.disposeAsync())
 
 const stateOf = (page: Page) => page.getByRole('status').textContent()
 
-async function openAs({ email, password }: User): Promise<Page> {
-  const page = await browser.newPage()
+async function openAs({ email, password }: User): Promise<LentPage> {
+  const lent = await browser.lend()
+  const { page } = lent
   await page.goto(origin)
   await page.getByLabel('E-mail').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await expect.poll(() => stateOf(page)).toBe('live')
-  return page
+  return lent
 }
 
 test('a page with the hooks shows each change of a contract, and the test prints how soon it arrived', async () => {
-  const page = await openAs(await service.addMember())
+  const { page, giveBack } = await openAs(await service.addMember())
   const contract = await service.addContract()
   const item = page.getByRole('listitem')
   await expect.poll(() => item.allTextContents()).toEqual(['A contract: draft'])
@@ -61,19 +63,19 @@ test('a page with the hooks shows each change of a contract, and the test prints
     `from the begin of a change to its arrival in a page: median ${median} ms, longest ${longest} ms\n`,
   )
   expect(median).toBeLessThan(5_000)
-  await page.close()
+  await giveBack()
 })
 
 test('a page of a user who loses the membership says that it has no access', async () => {
   const user = await service.addMember()
-  const page = await openAs(user)
+  const { page, giveBack } = await openAs(user)
   await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: user.id })
   await expect.poll(() => stateOf(page)).toMatch(/^No access: /)
-  await page.close()
+  await giveBack()
 })
 
 test('a page says that there is no connection while the service is away, and shows what it missed when it is back', async () => {
-  const page = await openAs(await service.addMember())
+  const { page, giveBack } = await openAs(await service.addMember())
   const contract = await service.addContract()
   await service.restart(async () => {
     await expect.poll(() => stateOf(page)).not.toBe('live')
@@ -81,5 +83,5 @@ test('a page says that there is no connection while the service is away, and sho
   })
   await expect.poll(() => stateOf(page)).toBe('live')
   await expect.poll(() => page.getByRole('listitem').allTextContents()).toContain('Changed meanwhile: draft')
-  await page.close()
+  await giveBack()
 })

@@ -8,6 +8,7 @@ import {
   measureOverflow,
   NO_VIOLATIONS,
   type PageBrowser,
+  readHeadings,
   startPageBrowser,
 } from './page-browser.ts'
 
@@ -234,7 +235,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('has no accessibility fault that axe finds in light and dark, and fits 320 pixels', async () => {
     const { page, close } = await fixture.open({ reducedMotion: 'reduce' })
     await reach(page)
-    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await readHeadings(page)).toEqual([heading])
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
@@ -245,7 +246,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
   test('loads nothing external and is readable without scripts', async () => {
     const { page, foreign, close } = await fixture.open({ javaScriptEnabled: false })
     await reach(page)
-    expect(await page.locator('h1').allInnerTexts()).toEqual([heading])
+    expect(await readHeadings(page)).toEqual([heading])
     expect(foreign).toEqual([])
     await close()
   })

@@ -113,7 +113,7 @@ test('sign-in registers itself, and a user signs in and out', async () => {
   const port = String(await findFreePort())
   await project.run('connect', { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port })
   await start(project, 'start', {}).waitForOutput(/The app is at/)
-  const page = await browser.newPage()
+  const { page, giveBack } = await browser.lend()
   await page.goto(`http://127.0.0.1:${port}/`)
   await page.getByRole('link', { name: 'Sign in' }).click()
   await page.getByText('to continue to My app').waitFor()
@@ -127,7 +127,7 @@ test('sign-in registers itself, and a user signs in and out', async () => {
   await page.waitForURL(/end-session|sign-out/)
   await page.goto(`http://127.0.0.1:${port}/`)
   await page.getByRole('link', { name: 'Sign in' }).waitFor()
-  await page.context().close()
+  await giveBack()
 })
 
 test('realtime shows an event of the demonstration as it happens, also beside newer contracts, and builds', async () => {
@@ -142,7 +142,7 @@ test('realtime shows an event of the demonstration as it happens, also beside ne
   const project = projectOf('realtime')
   const port = String(await findFreePort())
   await start(project, 'start', { SIGNALBOX_URL: url, PORT: port, NO_COLOR: '1' }).waitForOutput(/Local: +http/)
-  const page = await browser.newPage()
+  const { page, giveBack } = await browser.lend()
   await page.goto(`http://127.0.0.1:${port}/`)
   await page.getByLabel('E-mail').fill(administrator.email)
   await page.getByLabel('Password').fill(administrator.password)
@@ -157,7 +157,7 @@ test('realtime shows an event of the demonstration as it happens, also beside ne
     .getByRole('listitem')
     .filter({ hasText: `contract.update  ${id}` })
     .waitFor()
-  await page.context().close()
+  await giveBack()
   await project.run('build')
   expect((await stat(join(project.root, 'dist', 'index.html'))).size).toBeGreaterThan(100)
 })
@@ -167,7 +167,7 @@ test('sso signs a user in at one app, on another domain by a handshake, and out 
   const [a, b] = [await findFreePort(), await findFreePort()]
   const env = { SIGNALBOX_URL: url, APP_A_PORT: String(a), APP_B_PORT: String(b) }
   await start(project, 'start', env).waitForOutput(/App B, on another domain/)
-  const page = await browser.newPage()
+  const { page, giveBack } = await browser.lend()
   await page.goto(`http://b.localhost:${b}/orders`)
   expect(new URL(page.url()).host).toBe(`a.localhost:${a}`)
   await page.getByLabel('E-mail').fill(administrator.email)
@@ -178,7 +178,7 @@ test('sso signs a user in at one app, on another domain by a handshake, and out 
   await page.getByRole('button', { name: 'Sign out everywhere' }).click()
   await page.goto(`http://a.localhost:${a}/`)
   await page.getByRole('button', { name: 'Sign in' }).waitFor()
-  await page.context().close()
+  await giveBack()
 })
 
 test('portal makes a key of its own, and two customers of the platform see their own webhooks', async () => {
@@ -197,12 +197,12 @@ test('portal makes a key of its own, and two customers of the platform see their
   )
   expect(long?.status ?? 401).toBe(401)
   const open = async (email: string, password: string) => {
-    const page = await browser.newPage()
+    const { page, giveBack } = await browser.lend()
     await page.goto(origin)
     await page.getByLabel('E-mail').fill(email)
     await page.getByLabel('Password').fill(password)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    return { page, portal: page.frameLocator('iframe') }
+    return { page, portal: page.frameLocator('iframe'), giveBack }
   }
   const ada = await open('ada@acme.example', 'acme')
   await ada.portal.getByRole('link', { name: 'Add a webhook' }).click()
@@ -213,5 +213,5 @@ test('portal makes a key of its own, and two customers of the platform see their
   const bob = await open('bob@globex.example', 'globex')
   await bob.portal.getByRole('link', { name: 'Add a webhook' }).waitFor()
   expect(await bob.portal.getByText('of-acme').count()).toBe(0)
-  for (const { page } of [ada, bob]) await page.context().close()
+  for (const { giveBack } of [ada, bob]) await giveBack()
 })

@@ -10,7 +10,7 @@ import { startFakeProvider } from '../fakes/provider/fake-provider.ts'
 import { buildLocalPersonality } from '../fakes/provider/personalities.ts'
 import { startSupabaseSimulator } from '../fakes/supabase-simulator/simulator.ts'
 import { type LocalService, startLocalService } from '../process/local-service.ts'
-import { findFreePort } from '../process/port.ts'
+import { findFreePort, findKeptPort } from '../process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../process/process.ts'
 import { type ServiceProcess, startService } from '../process/service-process.ts'
 
@@ -68,7 +68,7 @@ export async function signInAdministrator(database: TestDatabase, origin: string
 export async function startIdentityFixture(engine: EngineName): Promise<IdentityFixture> {
   const stack = new AsyncDisposableStack()
   try {
-    const [port, portA, portB] = [await findFreePort(), await findFreePort(), await findFreePort()]
+    const [port, portA, portB] = [await findKeptPort(), await findFreePort(), await findFreePort()]
     const [origin, a, b] = [`http://localhost:${port}`, `http://a.localhost:${portA}`, `http://b.localhost:${portB}`]
     const provider = await startProvider(engine)
     stack.use(provider.server)
