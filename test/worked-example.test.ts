@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from './harness/database/database.ts'
-import { nameTemplate } from './harness/database/database-url.ts'
+import { listTemplates } from './harness/database/database-url.ts'
 import { type CompiledCopy, openCompiledCopy } from './harness/process/compiled-copy.ts'
 
 /**
@@ -107,8 +107,7 @@ async function runTests(...args: string[]) {
     const program = [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', ...options, ...args]
     return await runNode(program, { TEST_DATABASE_URL: url })
   } finally {
-    for (const content of ['prepared', 'migrated'] as const)
-      await database.pool.query(`drop database if exists "${nameTemplate(url, content)}"`)
+    for (const name of listTemplates(url)) await database.pool.query(`drop database if exists "${name}"`)
   }
 }
 

@@ -35,8 +35,8 @@ async function place(source: Place): Promise<AccountId> {
   if (source !== null) {
     await begin(account, source)
     expect(await under.run(account)).toMatchObject({ kind: 'moved' })
+    await under.settle()
   }
-  await under.settle()
   return account
 }
 

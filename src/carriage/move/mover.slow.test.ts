@@ -424,7 +424,7 @@ describe('a move that is interrupted before any of its effects', () => {
           left -= 1
           if (left < 0) throw new Error(`killed in ${step}`)
         }
-        await expect(runMove(deps({ beforeEffect }), account)).rejects.toThrow('killed')
+        await expect(runMove(deps({ beforeEffect, pageRows: 1_000 }), account)).rejects.toThrow('killed')
         expect(
           [await publish(null, account), await publish('c1', account), await publish('c2', account)].filter(
             (end) => end === 'stored',
@@ -432,11 +432,10 @@ describe('a move that is interrupted before any of its effects', () => {
         ).toBeLessThan(2)
         await deletePublished(account)
         const mayGoBack = await askBack(ground.at(null).db, { account, reason: 'test' })
-        const end = await runMove(deps(), account)
+        const end = await runMove(deps({ pageRows: 1_000 }), account)
         const effect = effects.get(source)![at]
         expect(end, effect).toMatchObject({ kind: mayGoBack ? 'back' : 'moved' })
         const [there, elsewhere] = mayGoBack ? [source, target] : [target, source]
-        await deletePublished(account)
         expect(await dumpAccount(ground.at(there), account), effect).toEqual(whole)
         const { webhook, webhook_dispatch_open, webhook_dispatch_ended } = await dumpAccount(
           ground.at(elsewhere),

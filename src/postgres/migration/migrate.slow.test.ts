@@ -1,8 +1,8 @@
-import { join } from 'node:path'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
-import { PROJECT_ROOT, runToEnd } from '../../../test/harness/process/process.ts'
+import { bundleProgram } from '../../../test/harness/process/bundled-program.ts'
+import { runToEnd } from '../../../test/harness/process/process.ts'
 import { buildServiceEnvironment } from '../../../test/harness/process/service-process.ts'
 import {
   checkVersionNumber,
@@ -237,9 +237,10 @@ test('concurrent calls run each migration once, and all succeed', async () => {
 test('two concurrent processes migrate one database', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const all = (await readMigrations()).map((migration) => migration.name)
+  const program = await bundleProgram()
   const start = () =>
     runToEnd({
-      args: [join(PROJECT_ROOT, 'src', 'main.ts'), 'migrate'],
+      args: [program, 'migrate'],
       env: buildServiceEnvironment(database.connectionString),
     })
   const endings = await Promise.all([start(), start()])

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
-import { openRestorable } from '../../../test/harness/database/restorable-database.ts'
+import { keepRows, openRestorable } from '../../../test/harness/database/restorable-database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
@@ -24,7 +24,9 @@ const gate = await openForFile(
 )
 // With the triggers of the gate, so that it serves every test.
 const kept = await openForFile(
-  openRestorable(database.connectionString).then((opened) => ({ ...opened, [Symbol.asyncDispose]: opened.close })),
+  keepRows(database.connectionString)
+    .then(() => openRestorable(database.connectionString))
+    .then((opened) => ({ ...opened, [Symbol.asyncDispose]: opened.close })),
 )
 
 async function emptyDatabase(): Promise<void> {

@@ -6,6 +6,17 @@ export function nameTemplate(serverUrl: string, content: TemplateContent): strin
   return `${new URL(serverUrl).pathname.slice(1)}_${content}`
 }
 
+/** The name of the template whose clones are made as they were again: it keeps a copy of its rows. */
+export function nameKeptTemplate(serverUrl: string, content: TemplateContent): string {
+  return `${nameTemplate(serverUrl, content)}_kept`
+}
+
+/** Every template of a run. */
+export function listTemplates(serverUrl: string): string[] {
+  const contents: TemplateContent[] = ['migrated', 'prepared']
+  return contents.flatMap((content) => [nameTemplate(serverUrl, content), nameKeptTemplate(serverUrl, content)])
+}
+
 /** `url` by the Unix-domain socket in `folder`, whose round trips take a fifth less work than those of TCP. */
 export function withSocket(url: string, folder: string | undefined): string {
   if (folder === undefined) return url

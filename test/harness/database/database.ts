@@ -3,7 +3,7 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import type { UserId } from '../../../src/base/id.ts'
 import type { DatabasePool } from '../../../src/postgres/statement/database.ts'
-import { nameTemplate, type TemplateContent, withDatabaseName, withSocket } from './database-url.ts'
+import { nameKeptTemplate, nameTemplate, type TemplateContent, withDatabaseName, withSocket } from './database-url.ts'
 import { type KeptPool, openKeptPool } from './kept-pool.ts'
 import { openRestorable, type RestorableDatabase } from './restorable-database.ts'
 
@@ -75,12 +75,17 @@ async function cloneTemplate(content: DatabaseContent, isOwn: boolean): Promise<
   const serverUrl = inject('databaseServerUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
   // Copying the files of the template takes a third of the work of writing every page to the log.
-  const template = content === 'empty' ? 'template0' : nameTemplate(serverUrl, content)
+  const template = nameSource(serverUrl, content, isOwn)
   await runOnServer(serverUrl, `create database ${name} template "${template}" strategy file_copy`)
   const connectionString = withDatabaseName(serverUrl, name)
   if (content !== 'empty' && !isOwn)
     return { ...(await openRestorable(byFastestWay(connectionString))), connectionString }
   return { connectionString, restore: async () => false, close: async () => {} }
+}
+
+function nameSource(serverUrl: string, content: DatabaseContent, isOwn: boolean): string {
+  if (content === 'empty') return 'template0'
+  return isOwn ? nameTemplate(serverUrl, content) : nameKeptTemplate(serverUrl, content)
 }
 
 async function dropDatabase(taken: RestorableDatabase): Promise<void> {

@@ -31,6 +31,28 @@ const POOL_EVENTS = ['connect', 'acquire', 'release', 'remove', 'error'] as cons
 /** Connections of a pool that is kept: those of all processes of tests must leave room on the server. */
 const CONNECTIONS_LIMIT = 5
 
+/**
+ * `pool.query`, which keeps the connection of a statement that the server refuses: that of pg ends it, and the next one has
+ * every plan to make again.
+ */
+function buildQuery(pool: pg.Pool) {
+  return async (...input: Parameters<pg.PoolClient['query']>): Promise<unknown> => {
+    const client = await pool.connect()
+    let broken: Error | undefined
+    try {
+      return await client.query(...input)
+    } catch (error) {
+      // The text may have begun a transaction.
+      await client.query('rollback').catch((fault: Error) => {
+        broken = fault
+      })
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+}
+
 /** Opens a pool on a database of a test, with the settings of the requests. */
 export function openKeptPool(connectionString: string, size: number): KeptPool {
   const database = openDatabase({
@@ -43,6 +65,7 @@ export function openKeptPool(connectionString: string, size: number): KeptPool {
     onError: () => {},
   })
   const { pool } = database
+  Object.assign(pool, { query: buildQuery(pool) })
   const clients = new Set<pg.PoolClient>()
   pool.on('connect', (client) => clients.add(client))
   pool.on('remove', (client) => clients.delete(client))

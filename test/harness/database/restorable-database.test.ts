@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { openRestorable } from './restorable-database.ts'
+import { keepRows, openRestorable } from './restorable-database.ts'
 
 /** What a test may do to rows, and what a restored database must not show any more. */
 const CHANGES: Readonly<Record<string, string>> = {
@@ -31,6 +31,7 @@ async function readRows({ pool }: TestDatabase): Promise<unknown[]> {
 test('a restored database has the rows and numbers that it had, whatever a test did to them, again and again', async () => {
   await using database = await createTestDatabase({ content: 'prepared', isOwn: true })
   const { pool, connectionString } = database
+  await keepRows(connectionString)
   const keeper = await openRestorable(connectionString)
   const pids = 'select pid from pg_stat_activity where datname = current_database()'
   const restore = async () => keeper.restore((await pool.query(pids)).rows.map(({ pid }) => pid))
@@ -51,6 +52,7 @@ test.each([
 ])('a database with another %s is not restored', async (_, statement) => {
   await using database = await createTestDatabase({ content: 'prepared', isOwn: true })
   const { pool, connectionString } = database
+  await keepRows(connectionString)
   const keeper = await openRestorable(connectionString)
   await pool.query(statement)
   const { rows } = await pool.query('select pid from pg_stat_activity where datname = current_database()')

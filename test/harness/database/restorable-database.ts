@@ -81,7 +81,15 @@ const READ_MARK = `select concat_ws(' ',
 const COUNT_OTHERS = `select count(*)::int as count from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and pid <> all ($1)`
 
-/** Opens a database whose rows are kept from now on. */
+/** Keeps the rows of a database, and of the clones of it. */
+export async function keepRows(connectionString: string): Promise<void> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  await client.query(KEEP_ROWS)
+  await client.end()
+}
+
+/** Opens a database whose rows are kept. */
 export async function openRestorable(connectionString: string): Promise<RestorableDatabase> {
   const client = new pg.Client({
     connectionString,
@@ -94,7 +102,6 @@ export async function openRestorable(connectionString: string): Promise<Restorab
   await client.connect()
   // A process of tests does not wait for this connection to end.
   ;(client as unknown as { unref(): void }).unref()
-  await client.query(KEEP_ROWS)
   const readMark = async () => (await client.query({ name: 'mark', text: READ_MARK })).rows[0].mark as string
   const mark = await readMark()
   const isAlone = async (known: readonly number[]) =>

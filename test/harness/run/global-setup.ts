@@ -9,8 +9,9 @@ import { migrate } from '../../../src/postgres/migration/migrate.ts'
 import { openDatabase } from '../../../src/postgres/statement/database.ts'
 import { prepareForTest } from '../app/prepared-database.ts'
 import { copyCluster } from '../database/cluster.ts'
-import { nameTemplate, withDatabaseName } from '../database/database-url.ts'
+import { listTemplates, nameKeptTemplate, nameTemplate, withDatabaseName } from '../database/database-url.ts'
 import { TEST_CONNECT_LIMIT_MS } from '../database/kept-pool.ts'
+import { keepRows } from '../database/restorable-database.ts'
 import { readFunctions } from '../plan/lock-order.ts'
 import { findDataRoot } from '../process/data-root.ts'
 import { buildManualClock } from './manual-clock.ts'
@@ -38,14 +39,28 @@ export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL
   const server = given ? await prepareGivenServer(given) : await startThrowawayServer()
   const prepared = nameTemplate(server.url, 'prepared')
-  await runOnServer(server.url, [`create database "${prepared}" template "${nameTemplate(server.url, 'migrated')}"`])
+  await copyDatabase(server.url, nameTemplate(server.url, 'migrated'), prepared)
   const administrator = await prepareTemplate(withDatabaseName(server.url, prepared))
+  await keepTemplates(server.url)
   project.provide('databaseServerUrl', server.url)
   project.provide('databaseSocket', server.socketDir)
   project.provide('administrator', administrator)
   project.provide('databaseFunctions', await listFunctions(withDatabaseName(server.url, prepared)))
   project.provide('cluster', server.cluster)
   return () => server.stop()
+}
+
+/** Each clone would take twice its own work to keep a copy of its rows. */
+async function keepTemplates(serverUrl: string): Promise<void> {
+  for (const content of ['migrated', 'prepared'] as const) {
+    const name = nameKeptTemplate(serverUrl, content)
+    await copyDatabase(serverUrl, nameTemplate(serverUrl, content), name)
+    await keepRows(withDatabaseName(serverUrl, name))
+  }
+}
+
+function copyDatabase(serverUrl: string, template: string, name: string): Promise<void> {
+  return runOnServer(serverUrl, [`create database "${name}" template "${template}" strategy file_copy`])
 }
 
 async function runOnServer(url: string, statements: string[]): Promise<void> {
@@ -96,8 +111,7 @@ const THROWAWAY_SETTINGS = {
 async function prepareGivenServer(url: string) {
   const migrated = nameTemplate(url, 'migrated')
   await runOnServer(url, [
-    `drop database if exists "${migrated}"`,
-    `drop database if exists "${nameTemplate(url, 'prepared')}"`,
+    ...listTemplates(url).map((name) => `drop database if exists "${name}"`),
     `create database "${migrated}"`,
   ])
   await migrate(withDatabaseName(url, migrated))
