@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness/database/database.ts'
-import { startProcess } from '../../test/harness/process/process.ts'
+import { PROJECT_ROOT, startProcess } from '../../test/harness/process/process.ts'
 import { startService } from '../../test/harness/process/service-process.ts'
 
 /** Writes, at the end of the process, which packages of OpenTelemetry were loaded; the metrics library always loads the API. */
@@ -22,6 +22,8 @@ test('a service without an endpoint loads no package of OpenTelemetry', async ()
   await using service = await startService({
     databaseUrl: database.connectionString,
     token: '',
+    // The sources, whose packages load by their names; one that is bundled has none.
+    root: PROJECT_ROOT,
     env: { NODE_OPTIONS: IMPORT_HOOK, SIGNALBOX_ROLES: 'api' },
   })
   expect(await service.stop()).toEqual({ code: 0, signal: null })

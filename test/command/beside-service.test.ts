@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { runCommand } from '../harness/process/command-line.ts'
-import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
+import { startProcess, type TestProcess } from '../harness/process/process.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
 
 const EMAIL = 'admin@signalbox.localhost'
@@ -20,7 +21,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'signalbox beside '))
   env = { SIGNALBOX_DATA_DIR: join(directory, 'data'), PORT: '0', LOG_LEVEL: 'warn', SIGNALBOX_ADMIN_PASSWORD: FIRST }
   await seedDataDir(env.SIGNALBOX_DATA_DIR!)
-  service = startProcess({ args: [join(PROJECT_ROOT, 'src/main.ts'), 'serve'], env, cwd: directory })
+  service = startProcess({ args: [await bundleProgram(), 'serve'], env, cwd: directory })
   const output = await service.waitForOutput(/Stop with Ctrl-C/, 60_000)
   baseUrl = /listens on (http:\/\/\S+) /.exec(`${output}${service.stdout()}`)?.[1] ?? ''
 })

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readReferenceFacts, readSourceFacts } from '../../src/carriage/cell/reference.store.ts'
 import { findCell } from '../../src/postgres/cell/cell.store.ts'
 import { type CellsUnderTest, startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { runCommand } from '../harness/process/command-line.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
-import { buildServiceEnvironment, findProgram } from '../harness/process/service-process.ts'
+import { startProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
 
 const FAR_MS = 120_000
@@ -31,7 +32,7 @@ const buildEnvironment = () => ({ ...buildServiceEnvironment(cells.home), EVENT_
 /** Kills the command with SIGKILL when a database has done a statement whose answer it has not got. */
 async function killBehind(args: string[], where: 'home' | 'cell', statement: string): Promise<void> {
   const answered = cells.holdAnswer(where, statement)
-  const program = [...YOUNG, findProgram(PROJECT_ROOT), 'cell', ...args]
+  const program = [...YOUNG, await bundleProgram(), 'cell', ...args]
   await using command = startProcess({ args: program, env: buildEnvironment() })
   const ended = command.ended.then(({ code }) => {
     throw new Error(`the command ended with ${code} before "${statement}": ${command.stderr()}`)

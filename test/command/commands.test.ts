@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { openCompiledCopy } from '../harness/process/compiled-copy.ts'
 import { startLocalService } from '../harness/process/local-service.ts'
@@ -10,8 +11,6 @@ import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process
 import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
-
 let directory: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'signalbox commands '))
@@ -19,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 /** Runs a command in a process of its own. */
-const run = (args: string[], env: Record<string, string>, main = MAIN) =>
-  runToEnd({ args: [main, ...args], env, cwd: directory })
+const run = async (args: string[], env: Record<string, string>, main?: string) =>
+  runToEnd({ args: [main ?? (await bundleProgram()), ...args], env, cwd: directory })
 
 /** Runs a command in this process. */
 const runHere = (args: string[], env: Record<string, string>) => runCommand(args, { env, cwd: directory })
@@ -110,8 +109,8 @@ describe('catalogue', () => {
 })
 
 /** Runs a command at a terminal of its own (`script` of util-linux, or of BSD and macOS). */
-function startAtTerminal(args: string[], env: Record<string, string>) {
-  const command = [process.execPath, MAIN, ...args]
+async function startAtTerminal(args: string[], env: Record<string, string>) {
+  const command = [process.execPath, await bundleProgram(), ...args]
   const quoted = command.map((part) => `'${part}'`).join(' ')
   const scriptArgs = process.platform === 'linux' ? ['-qec', quoted, '/dev/null'] : ['-q', '/dev/null', ...command]
   return startProcess({ command: 'script', args: scriptArgs, env, cwd: directory })
@@ -154,7 +153,7 @@ describe('admin', () => {
     })
     expect(await readHash()).toMatch(/^\$argon2id\$v=19\$m=64,t=2,/)
     expect((await useKey()).status).toBe(200)
-    await using terminal = startAtTerminal(['admin', 'password', '--email', email], env)
+    await using terminal = await startAtTerminal(['admin', 'password', '--email', email], env)
     await terminal.waitForOutput(/Password: /)
     terminal.type('typed unseen\r')
     expect(await terminal.ended).toMatchObject({ code: 0 })
@@ -173,7 +172,7 @@ describe('admin', () => {
   test('Ctrl-C at the prompt changes nothing and is an orderly error; without a terminal the error names the variable', async () => {
     await using database = await createTestDatabase()
     const env = buildServiceEnvironment(database.connectionString)
-    await using terminal = startAtTerminal(['admin', 'create', '--email', email], env)
+    await using terminal = await startAtTerminal(['admin', 'create', '--email', email], env)
     await terminal.waitForOutput(/Password: /)
     terminal.type('half\u0003')
     expect(await terminal.ended).toMatchObject({ code: 1 })

@@ -10,11 +10,11 @@ import type { Storage } from '../../src/webhook/archive/storage/storage.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { addEnded } from '../harness/delivery/archived-ledger.ts'
 import { STORAGE_KEY, startObjectStore } from '../harness/fakes/object-store.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
-const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 const KILL_AT = join(PROJECT_ROOT, 'test', 'harness', 'process', 'kill-at-step.ts')
 
 /** Deliveries, with their events, of an account on two days and of none: six files. */
@@ -43,7 +43,7 @@ async function startExport(
     command: process.execPath,
     args: [
       ...(killAt === undefined ? [] : ['--import', KILL_AT]),
-      ...[MAIN, 'ledger', 'export', '--before', '2026-09-03', '--to', to],
+      ...[await bundleProgram(), 'ledger', 'export', '--before', '2026-09-03', '--to', to],
     ],
     env: {
       ...buildServiceEnvironment(database.connectionString),

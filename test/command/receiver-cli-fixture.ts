@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { type AccountId, isUuid } from '../../src/base/id.ts'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import type { TestDatabase } from '../harness/database/database.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { createAuthority } from '../harness/fakes/tls.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { type CommandEnd, runCommand } from '../harness/process/command-line.ts'
-import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
+import { startProcess, type TestProcess } from '../harness/process/process.ts'
 
 /** The base URL of every service of these tests, so that its tokens are valid on any port. */
 const BASE_URL = 'http://signalbox.test'
@@ -46,9 +46,10 @@ export async function openCliFixture(
   const url = `http://127.0.0.1:${port}`
   const made = await service.admin('POST', '/api/v3/identity/account', { name: 'Command account' })
   const account = made.body.data.document_id as AccountId
+  const program = await bundleProgram()
   const start = (args: string[], env: Record<string, string> = {}) =>
     startProcess({
-      args: [join(PROJECT_ROOT, 'src', 'main.ts'), ...args],
+      args: [program, ...args],
       env: { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: service.adminToken, ...env },
     })
   return {

@@ -5,16 +5,15 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { withDatabaseName } from '../harness/database/database-url.ts'
 import { startFakePostgres } from '../harness/database/fake-postgres.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { findDataRoot } from '../harness/process/data-root.ts'
 import { startHere } from '../harness/process/local-start.ts'
-import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process.ts'
+import { runToEnd, startProcess } from '../harness/process/process.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
-
 /** A name over the length limit: it fails on this machine, without a query. */
 const UNKNOWN_HOST = `${'x'.repeat(64)}.invalid`
 
@@ -43,7 +42,8 @@ async function expectRefusal(
 }
 
 /** Runs a command in a process of its own: of a start one that refuses before it does anything, and one that has done the most. */
-const runProcess: typeof runCommand = (args, options) => runToEnd({ args: [MAIN, ...args], ...options })
+const runProcess: typeof runCommand = async (args, options) =>
+  runToEnd({ args: [await bundleProgram(), ...args], ...options })
 
 /** The settings of a service that waits for no database, but for the one that without `SSO_TARGETS` has no effect, which a start warns of. */
 function environmentOf(url: string): Record<string, string> {
@@ -253,7 +253,7 @@ describe('the port and the data directory', () => {
   test('a second start while the first runs', async () => {
     const env = { SIGNALBOX_DATA_DIR: join(directory, 'in use'), PORT: '0', LOG_LEVEL: 'error' }
     await seedDataDir(env.SIGNALBOX_DATA_DIR)
-    await using first = startProcess({ args: [MAIN, 'serve'], env, cwd: directory })
+    await using first = startProcess({ args: [await bundleProgram(), 'serve'], env, cwd: directory })
     await first.waitForOutput(/Stop with Ctrl-C/, 60_000)
     await expectRefusal(['serve'], env, [
       new RegExp(`is in use by another running signalbox \\(process ${first.pid}\\)`),

@@ -4,8 +4,9 @@ import { createTestDatabase } from '../harness/database/database.ts'
 import { startPrimaryAndStandby } from '../harness/database/standby.ts'
 import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { startHere } from '../harness/process/local-start.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment, isReady } from '../harness/process/service-process.ts'
 import { BUSY_MS, waitFor } from '../harness/run/wait.ts'
 
@@ -52,7 +53,7 @@ test('three first starts at once on an empty database all start, also in develop
     ...buildServiceEnvironment(database.connectionString),
     ...{ APP_ENV: 'development', BASE_URL: `http://localhost:${3_000 + number}` },
   })
-  await using process = startProcess({ args: [`${PROJECT_ROOT}/src/main.ts`, 'serve'], env: buildEnvironment(0) })
+  await using process = startProcess({ args: [await bundleProgram(), 'serve'], env: buildEnvironment(0) })
   await using here = startHere(buildEnvironment(1))
   await using beside = startHere(buildEnvironment(2))
   for (const start of [process, here, beside]) await start.waitForOutput(/service started/)

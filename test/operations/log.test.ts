@@ -9,21 +9,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOG_BUFFER_BYTES } from '../../src/app/log/log-output.ts'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { bundleProgram } from '../harness/process/bundled-program.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { COMPILE_CACHE, PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { BUSY_MS, limit, waitFor } from '../harness/run/wait.ts'
 
-const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 /** Room for the objects of a start: it collects less. */
 const YOUNG = '--min-semi-space-size=16'
 const LISTENS = /listens on (http:\/\/127\.0\.0\.1:\d+)/
 
 /** Starts the service by a shell that sends its log elsewhere. */
-function startWithLog(databaseUrl: string, redirection: string, env: Record<string, string> = {}) {
+async function startWithLog(databaseUrl: string, redirection: string, env: Record<string, string> = {}) {
   return startProcess({
     command: 'bash',
-    args: ['-c', `exec "$0" ${YOUNG} "$1" serve ${redirection}`, process.execPath, MAIN],
+    args: ['-c', `exec "$0" ${YOUNG} "$1" serve ${redirection}`, process.execPath, await bundleProgram()],
     env: { ...buildServiceEnvironment(databaseUrl), ...env },
   })
 }
@@ -77,7 +77,7 @@ async function expectAlive(url: string): Promise<void> {
 test('a service whose outputs are on a full disk starts, serves, counts the lines that have no room, and stops in order', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
   const port = String(await findFreePort())
-  await using service = startWithLog(database.connectionString, '>/dev/full 2>&1', { PORT: port })
+  await using service = await startWithLog(database.connectionString, '>/dev/full 2>&1', { PORT: port })
   const url = `http://127.0.0.1:${port}`
   await waitFor('readiness', async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200)
   await fillLog(url)
@@ -99,7 +99,7 @@ describe('a service that logs to a pipe', () => {
     const path = join(directory, 'log')
     execFileSync('mkfifo', [path])
     reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-    service = startWithLog(database.connectionString, `2>"${path}"`, { LOG_SUCCESSES_PER_SECOND: '1' })
+    service = await startWithLog(database.connectionString, `2>"${path}"`, { LOG_SUCCESSES_PER_SECOND: '1' })
     url = (await service.waitForOutput(LISTENS))[1] ?? ''
     await waitFor('readiness', async () => (await fetch(`${url}/readyz`)).status === 200)
   })
@@ -159,7 +159,7 @@ describe('a service that logs to a pipe', () => {
 
 test('a socket whose reader stalls stops nothing, and the service stops in order within its limit', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
-  const service = spawn(process.execPath, [YOUNG, MAIN, 'serve'], {
+  const service = spawn(process.execPath, [YOUNG, await bundleProgram(), 'serve'], {
     env: {
       ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE },
       ...buildServiceEnvironment(database.connectionString),

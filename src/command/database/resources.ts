@@ -6,7 +6,6 @@ import { systemClock } from '../../base/clock.ts'
 import { adoptDatabaseClock } from '../../base/database-clock.ts'
 import { type AccountId, buildIdMaker } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
-import { alignClock } from '../../postgres/database-time.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
 /** Runs `work` on an open database, also beside a running service. `prepare` migrates first. */
@@ -16,10 +15,11 @@ export async function withFixture(
 ): Promise<void> {
   const config = readConfig()
   // Loaded on demand: loading takes most of the time of a start.
-  const [{ buildLogger }, { openResources }, { prepareDatabase }] = await Promise.all([
+  const [{ buildLogger }, { openResources }, { prepareDatabase }, { alignClock }] = await Promise.all([
     import('../../app/log/logger.ts'),
     import('../../app/prepare/resources.ts'),
     import('../../app/prepare/prepare.ts'),
+    import('../../postgres/database-time.store.ts'),
   ])
   const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })
   // Writes of a command are dated and checked by the clock of the database.

@@ -1,6 +1,5 @@
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
-import { listCells } from '../../postgres/cell/cell.store.ts'
 import { recordCommandAudit, withFixture } from '../database/resources.ts'
 import { print } from '../print/print.ts'
 import { holdLock, type UseArchive } from './export-ledger.ts'
@@ -16,6 +15,7 @@ export async function removeFromLedger(
     throw new FatalError('--before must not be in the future: give the day of UTC from which files are kept.')
   await withFixture({ prepare: false }, async (resources) => {
     const { removeArchive } = await import('../../webhook/archive/remove-archive.ts')
+    const { listCells } = await import('../../postgres/cell/cell.store.ts')
     const { db } = resources.maintenanceDatabase
     await using _lock = await holdLock(resources)
     const databases = ['home', ...(await listCells(db)).map(({ name }) => name)]
