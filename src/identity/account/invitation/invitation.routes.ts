@@ -47,16 +47,22 @@ const toAcceptedRow = ({ invitation, member, isNewUser }: Accepted): Static<type
   is_new_user: isNewUser,
 })
 
-const OF_ACCOUNT_INVITATION = { resource: 'account-invitation', accountScope: 'account', data: InvitationRow } as const
+const OF_ACCOUNT_INVITATION = { resource: 'account-invitation', accountScope: 'account' } as const
+
+/** Of a route for those who may invite. */
+const OF_INVITERS = {
+  ...OF_ACCOUNT_INVITATION,
+  permission: INVITE_PERMISSION,
+  ownAccounts: true,
+  data: InvitationRow,
+} as const
 
 /** Invitations of an account (docs/contract/identity.md#invitations). */
 export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
   defineList(
     {
-      ...OF_ACCOUNT_INVITATION,
+      ...OF_INVITERS,
       path: '/api/v3/identity/account/{id}/invitation',
-      permission: INVITE_PERMISSION,
-      ownAccounts: true,
       summary: 'List the invitations of an account',
       params: IdParams,
       list: INVITATION_FIELDS,
@@ -70,12 +76,10 @@ export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
   ),
   defineRoute(
     {
-      ...OF_ACCOUNT_INVITATION,
+      ...OF_INVITERS,
       method: 'DELETE',
       path: '/api/v3/identity/account/{id}/invitation/{invitation}',
       action: 'delete',
-      permission: INVITE_PERMISSION,
-      ownAccounts: true,
       summary: 'Revoke an invitation',
       params: InvitationParams,
       problems: ['conflict'],
@@ -95,12 +99,10 @@ export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
   ),
   defineRoute(
     {
-      ...OF_ACCOUNT_INVITATION,
+      ...OF_INVITERS,
       method: 'POST',
       path: '/api/v3/identity/account/{id}/invitation',
       action: 'create',
-      permission: INVITE_PERMISSION,
-      ownAccounts: true,
       status: 201,
       summary: 'Invite a user to an account by e-mail',
       description:
