@@ -1,13 +1,12 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { rowFields } from '../../../http/listing/listing.ts'
-import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import type { Static } from '../../../http/shape/schema-type.ts'
 import type { LinkDeps } from '../../user/password/password-reset.ts'
 import { toAccountMemberRow } from '../account-member.store.ts'
-import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../own-account.ts'
+import { ACCOUNT_ROW, listUnderAccount } from '../own-account.ts'
 import {
   AcceptedInvitation,
   AcceptInvitationBody,
@@ -68,8 +67,7 @@ export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
       list: INVITATION_FIELDS,
     },
     {
-      ...UNDER_ACCOUNT,
-      rows: (request) => buildWholeList(selectInvitations(request.db, readOwnAccount(request))),
+      ...listUnderAccount(selectInvitations),
       toRow: (row, { now }) => toInvitationRow(row, now),
       message: 'Invitations.',
     },
