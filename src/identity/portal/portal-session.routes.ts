@@ -113,8 +113,7 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       data: PortalSessionRow,
     },
     async (_deps: PortalSessionDeps, { db, params, scope, now }) => {
-      const target = { id: params.id, scope }
-      const session = await revokePortalSession(db, { target, id: params.session, now })
+      const session = await revokePortalSession(db, { target: { id: params.id, scope }, id: params.session, now })
       return {
         data: toPortalSessionRow(session, now),
         message: 'Portal session revoked.',

@@ -85,8 +85,7 @@ export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
     {
       row: ACCOUNT_ROW,
       handle: async (_deps: LinkDeps, { db, params, scope, now }) => {
-        const target = { id: params.id, scope }
-        const invitation = await revokeInvitation(db, { target, id: params.invitation, now })
+        const invitation = await revokeInvitation(db, { target: { id: params.id, scope }, id: params.invitation, now })
         return {
           data: toInvitationRow(invitation, now),
           message: 'Invitation revoked.',
