@@ -1,5 +1,11 @@
 import type { Clock } from './clock.ts'
 
+/** Work in the background: `run` ends after `stop`. */
+export interface Loop {
+  run(): Promise<void>
+  stop(): void
+}
+
 /** Work that is repeated. */
 export interface Rounds {
   clock: Pick<Clock, 'sleep'>

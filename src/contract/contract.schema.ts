@@ -1,4 +1,4 @@
-import { enumSchema, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../http/route/schema.ts'
+import { enumSchema, named, namedObject, ROW_STAMPS, UuidSchema } from '../http/route/schema.ts'
 import { type Static, Type } from '../http/shape/schema-type.ts'
 
 const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'active', 'ended']))
@@ -10,11 +10,7 @@ export const ContractRow = namedObject('Contract', {
   account: UuidSchema,
   name: Type.String(),
   status: ContractStatusSchema,
-  created_by: nullable(UuidSchema),
-  updated_by: nullable(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
+  ...ROW_STAMPS,
 })
 
 const NameSchema = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', description: 'Not blank.' })

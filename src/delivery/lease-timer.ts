@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
-import { runRounds } from '../base/rounds.ts'
+import { type Loop, runRounds } from '../base/rounds.ts'
 import type { WorkerLease } from './worker-lease.ts'
 
 const RENEW_EVERY_MS = 1_000
@@ -9,10 +9,7 @@ const RENEW_EVERY_MS = 1_000
 const FRESH_MS = 1_500
 
 /** A lease renewed by its own timer, so that a worker stays alive while its statements wait. */
-export interface KeptLease extends WorkerLease {
-  run(): Promise<void>
-  stop(): void
-}
+export interface KeptLease extends WorkerLease, Loop {}
 
 /** Keeps a lease renewed. `renew` returns the last result while it is fresh; concurrent callers share one. */
 export function keepRenewed(lease: WorkerLease, { clock, logger }: { clock: Clock; logger: Logger }): KeptLease {

@@ -415,7 +415,7 @@ test('the key of portal.md is enough for its program, and a company whose first 
   // The network fails once, as at a restart of the service.
   await writeFile(
     join(shell.checkout, 'open-portal.ts'),
-    `import { openPortalFor } from './examples/portal/portal-link.ts'
+    `import { openPortalFor } from './packages/create/templates/portal/portal-link.ts'
     const { fetch } = globalThis
     globalThis.fetch = async () => { throw new TypeError('fetch failed') }
     const open = () => openPortalFor({ company: 'Initech', email: 'ada@initech.example' })
@@ -423,7 +423,8 @@ test('the key of portal.md is enough for its program, and a company whose first 
     globalThis.fetch = fetch
     console.log(await open())`,
   )
-  const printed = await shell.run(`SIGNALBOX_URL=http://localhost:${port} SIGNALBOX_KEY=${key} node open-portal.ts`)
+  const program = 'node --import ./examples/sources.ts open-portal.ts'
+  const printed = await shell.run(`SIGNALBOX_URL=http://localhost:${port} SIGNALBOX_KEY=${key} ${program}`)
   expect(printed).toMatch(/^failed\nhttp:[^\n]+\/portal#token=sbl_/m)
 }, 120_000)
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import type { ClockVerdict, DatabaseClock } from '../../base/database-clock.ts'
+import type { Loop } from '../../base/rounds.ts'
 import { removeProcessSkew, saveProcessSkew } from '../../operations/health/process-skew.store.ts'
 import { askDatabaseTime } from '../../postgres/database-time.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -12,10 +13,8 @@ const LOOK_MS = 1_000
 const REPORT_MS = 5_000
 
 /** Compares the clocks of database and machine while the process runs. */
-export interface ClockWatch {
+export interface ClockWatch extends Loop {
   look(): Promise<void>
-  run(): Promise<void>
-  stop(): void
 }
 
 export interface ClockWatchDeps {

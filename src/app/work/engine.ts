@@ -1,4 +1,5 @@
 import { systemClock } from '../../base/clock.ts'
+import type { Loop } from '../../base/rounds.ts'
 import type { Relay } from '../../carriage/relay/relay.ts'
 import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
@@ -49,7 +50,7 @@ export interface Engine {
   leaseEnder: LeaseEnder
   maintenance: Maintenance
   /** What runs with the role maintenance. */
-  housekeeping: readonly { run(): Promise<void>; stop(): void }[]
+  housekeeping: readonly Loop[]
   /** Notifies this process and the others of work. Never throws. */
   notify(): void
   /** Starts the workers of the roles but those of maintenance; their ends are added to `running`. */
@@ -95,7 +96,7 @@ export function buildEngine(parts: WorkerParts, options: EngineOptions): Engine 
     },
     onError: onNotifyFailed,
   })
-  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
+  const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onQueued: () => notifier.notify() })
   const maintenance = buildAppMaintenance(parts, metrics)
   const counters = [buildOutcomeCounter({ db, clock, logger }), buildActivityCounter({ db, clock, logger })]
   return {

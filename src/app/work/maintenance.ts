@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { Keyring } from '../../base/keyring.ts'
+import type { Loop } from '../../base/rounds.ts'
 import { incidentSweep } from '../../delivery/incident/alert.store.ts'
 import { workerSweep } from '../../delivery/worker.store.ts'
 import { eventSweeps } from '../../event/sweeps.ts'
@@ -50,10 +51,8 @@ function toLogFields(report: SweepReport): Record<string, number> {
 }
 
 /** Sweeps: retention, expired keys, orphans, secrets under an old key. One for each process with the role `maintenance`. */
-export interface Maintenance {
+export interface Maintenance extends Loop {
   sweep(): Promise<SweepReport>
-  run(): Promise<void>
-  stop(): void
 }
 
 /** The steps of all features, in their order: events follow the dispatches that refer to them. */

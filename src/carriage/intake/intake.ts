@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { type Clock, readMonotonicMs, systemClock } from '../../base/clock.ts'
+import type { Loop } from '../../base/rounds.ts'
 import type { OwnEdges } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type EventLog, fingerprintOf, type LogEntry, LogError, type LogPosition } from '../log/log.ts'
@@ -69,11 +70,9 @@ export interface IntakeDeps extends IntakePlace, IntakeCounts {
 }
 
 /** Takes in what other databases recorded and this one delivers, at least once (docs/decisions/0062-cells.md). */
-export interface Intake {
+export interface Intake extends Loop {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>
-  run(): Promise<void>
-  stop(): void
 }
 
 /** Builds the intake of a database in this process. */

@@ -1,4 +1,5 @@
 import { readMonotonicMs, systemClock } from '../../base/clock.ts'
+import type { Loop } from '../../base/rounds.ts'
 import { LogError } from '../log/log.ts'
 import { releaseRelay, takeWaiting } from './outbox.store.ts'
 import { leaseOf, RETRY_MS, type RelayContext, type RelayDeps, takeTurn } from './relay-turn.ts'
@@ -9,15 +10,13 @@ const STOP_LIMIT_MS = 2_000
  * Appends the events of the outbox to the log, in its order, at least once (docs/decisions/0058-event-log.md). One
  * process at a time does so, by a lease; a second one could only append duplicates, never out of order and never less.
  */
-export interface Relay {
+export interface Relay extends Loop {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>
   /** Ends a pause: an event was recorded. */
   notify(): void
   /** Whether this process reaches the log; undefined while it does not use it. */
   isConnected(): boolean | undefined
-  run(): Promise<void>
-  stop(): void
 }
 
 /** Builds the relay of a process. */

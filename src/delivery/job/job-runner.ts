@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import type { Loop } from '../../base/rounds.ts'
 import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
 
@@ -37,11 +38,9 @@ export interface JobRunnerDeps<Id, Job extends { status: string }> {
 }
 
 /** Moves jobs that fill a queue in batches. Any number of processes may run one; a job is moved by one of them at a time. */
-export interface JobRunner {
+export interface JobRunner extends Loop {
   /** Moves every job as far as possible: to its end, or until enough rows are queued. Returns whether one moved. */
   drain(): Promise<boolean>
-  run(): Promise<void>
-  stop(): void
 }
 
 /** Result of a round: a job moved, all jobs wait, or none runs. */

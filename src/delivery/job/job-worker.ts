@@ -19,16 +19,19 @@ export interface JobKind<Id extends string, Job, Claimed extends { job: Job }, P
   step(tx: Database, claimed: Claimed, now: Date): Promise<JobStepResult<Progress> | undefined>
 }
 
+/** What the mover of a kind of job needs beside it. */
+export type JobWorkerDeps = Pick<
+  JobRunnerDeps<string, { status: string }>,
+  'db' | 'clock' | 'isTrusted' | 'logger' | 'onQueued' | 'latch'
+>
+
 /** Builds the mover of a kind of job: each step, its progress and the end of the job are one transaction. */
 export function buildJobWorker<
   Id extends string,
   Job extends { status: JobStatus; failures: number },
   Claimed extends { job: Job },
   Progress extends object,
->(
-  deps: Pick<JobRunnerDeps<Id, Job>, 'db' | 'clock' | 'isTrusted' | 'logger' | 'onQueued' | 'latch'>,
-  kind: JobKind<Id, Job, Claimed, Progress>,
-): JobRunner {
+>(deps: JobWorkerDeps, kind: JobKind<Id, Job, Claimed, Progress>): JobRunner {
   const { name, failedLine, table } = kind
   return buildJobRunner<Id, Job>({
     ...deps,

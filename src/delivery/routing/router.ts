@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import type { Loop } from '../../base/rounds.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { buildFanOut } from './fan-out.ts'
@@ -32,7 +33,7 @@ export interface RouterDeps {
 }
 
 /** Routes recorded events to all policies. One for each process with the role `dispatcher`. */
-export interface Router {
+export interface Router extends Loop {
   /** Polls for recorded events now. Cheap; concurrent calls share one round. */
   notify(): void
   notifyRoom(): void
@@ -43,8 +44,6 @@ export interface Router {
    * another statement claims for it: then the events are queued for the router.
    */
   takeInline(): Promise<InlineRouting | undefined>
-  run(): Promise<void>
-  stop(): void
 }
 
 /**

@@ -55,6 +55,15 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(words && { enum: [...words, null] }) })
 }
 
+/** Who made and changed a row that is kept after its deletion, and when. */
+export const ROW_STAMPS = {
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+}
+
 /** One line, not blank, no control characters. Linear: a text divides between the repetitions in one way. */
 const LINE_PATTERN = '^ *[^\\u0000-\\u0020\\u007f][^\\u0000-\\u001f\\u007f]*$'
 

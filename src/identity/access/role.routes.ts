@@ -15,15 +15,12 @@ const ROLE_FIELDS = rowFields({
   requires_second_factor: { type: 'boolean' },
 })
 
-/** Columns that a change can set. */
-const SETTABLE = ['name', 'description', 'permissions', 'is_account_scoped', 'requires_second_factor'] as const
-
 const role = defineRow(
   {
     resource: 'role',
     path: '/api/v3/identity/role/{id}',
     accountScope: 'none',
-    rowTag: SETTABLE,
+    rowTag: ['name', 'description', 'permissions', 'is_account_scoped', 'requires_second_factor'],
     params: IdParams,
     data: RoleRow,
   },

@@ -1,5 +1,4 @@
 import { rowFields } from '../../http/listing/listing.ts'
-import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
@@ -11,7 +10,7 @@ import {
 } from './account.schema.ts'
 import { type AccountDeps, addMember, changeMemberRoles, type JoinDeps, removeMember, showMember } from './account.ts'
 import { type NamedAccountMember, selectAccountMembers, toAccountMemberRow } from './account-member.store.ts'
-import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from './own-account.ts'
+import { ACCOUNT_ROW, listUnderAccount } from './own-account.ts'
 
 const MEMBER_FIELDS = rowFields({
   user: { type: 'uuid' },
@@ -91,9 +90,7 @@ export const accountMemberRoutes: Routes<AccountDeps & JoinDeps> = [
       list: MEMBER_FIELDS,
     },
     {
-      ...UNDER_ACCOUNT,
-      rows: ({ db, ...request }) =>
-        buildWholeList(selectAccountMembers(db, readOwnAccount(request)), { table: 'account_member' }),
+      ...listUnderAccount(selectAccountMembers, { table: 'account_member' }),
       toRow: (row, { caller }) => toAccountMemberRow(showMember(row, caller)),
       message: 'Members.',
     },

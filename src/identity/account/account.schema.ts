@@ -1,15 +1,11 @@
-import { lineSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable, ROW_STAMPS, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
 /** An account as the API shows it. */
 export const AccountRow = namedObject('Account', {
   document_id: UuidSchema,
   name: Type.String(),
-  created_by: nullable(UuidSchema),
-  updated_by: nullable(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
+  ...ROW_STAMPS,
 })
 
 export const CreateAccountBody = namedObject('CreateAccount', { name: lineSchema(200) })

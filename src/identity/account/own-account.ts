@@ -1,4 +1,7 @@
+import type { SelectQueryBuilder } from 'kysely'
 import type { AccountId } from '../../base/id.ts'
+import type { ListSource } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { notFound } from '../../http/problem/problem.ts'
 import { includesAccount, type PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -30,3 +33,13 @@ export const UNDER_ACCOUNT = {
   loadParent: findAccount,
   changedOf: ({ params }: Pick<AccountRequest, 'params'>) => [{ id: null, account: params.id as AccountId }],
 }
+
+/** The same, of a list that has the rows which `select` selects of the account. */
+export const listUnderAccount = <Tables, Table extends keyof Tables, Found>(
+  select: (db: Database, account: AccountId) => SelectQueryBuilder<Tables, Table, Found>,
+  source?: ListSource,
+) => ({
+  ...UNDER_ACCOUNT,
+  rows: (request: AccountRequest & { db: Database }) =>
+    buildWholeList(select(request.db, readOwnAccount(request)), source),
+})

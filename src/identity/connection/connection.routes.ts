@@ -1,8 +1,7 @@
-import { buildWholeList } from '../../http/listing/page.ts'
 import type { Routes } from '../../http/route/route.ts'
 import { defineRow } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../account/own-account.ts'
+import { ACCOUNT_ROW, listUnderAccount } from '../account/own-account.ts'
 import {
   ConnectionParams,
   ConnectionRow,
@@ -71,9 +70,7 @@ export const connectionRoutes: Routes<ConnectionDeps> = [
   connection.list(
     { summary: 'List the connections of an account', params: IdParams, list: CONNECTION_FIELDS },
     {
-      ...UNDER_ACCOUNT,
-      rows: (request) =>
-        buildWholeList(selectConnections(request.db, readOwnAccount(request)), { table: 'connection' }),
+      ...listUnderAccount(selectConnections, { table: 'connection' }),
       message: 'Connections.',
     },
   ),

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { type Keyring, KeyringError } from '../../base/keyring.ts'
-import { runRounds } from '../../base/rounds.ts'
+import { type Loop, runRounds } from '../../base/rounds.ts'
 import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type MailContent, MailError, type MailTransport } from './mail.ts'
@@ -54,11 +54,9 @@ export interface MailWorkerDeps {
 }
 
 /** Sends the mails of the outbox. One for each process with the role `maintenance`; one at a time sends a mail. */
-export interface MailWorker {
+export interface MailWorker extends Loop {
   /** Attempts every due mail. Returns the number of attempts. */
   drain(): Promise<number>
-  run(): Promise<void>
-  stop(): void
 }
 
 /** Builds the worker. Nothing runs before `run`. */

@@ -1,8 +1,7 @@
-import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../account/own-account.ts'
+import { ACCOUNT_ROW, listUnderAccount } from '../account/own-account.ts'
 import {
   CreatePortalSessionBody,
   EndedPortalSession,
@@ -97,8 +96,7 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       list: PORTAL_SESSION_FIELDS,
     },
     {
-      ...UNDER_ACCOUNT,
-      rows: (request) => buildWholeList(selectPortalSessions(request.db, readOwnAccount(request))),
+      ...listUnderAccount(selectPortalSessions),
       toRow: (row, { now }) => toListedRow(row, now),
       message: 'Portal sessions.',
     },
@@ -115,8 +113,7 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       data: PortalSessionRow,
     },
     async (_deps: PortalSessionDeps, { db, params, scope, now }) => {
-      const target = { id: params.id, scope }
-      const session = await revokePortalSession(db, { target, id: params.session, now })
+      const session = await revokePortalSession(db, { target: { id: params.id, scope }, id: params.session, now })
       return {
         data: toPortalSessionRow(session, now),
         message: 'Portal session revoked.',

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
-import { runRounds } from '../../base/rounds.ts'
+import { type Loop, runRounds } from '../../base/rounds.ts'
 import { countSignIns } from '../../event/recording/sign-in-count.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { countEndedMessages } from '../../realtime/delivery/message-count.ts'
@@ -27,11 +27,9 @@ const COUNTS = { 'sign-in': countSignIns, realtime: countEndedMessages } as cons
 >
 
 /** Counts sign-ins, realtime messages and realtime connections by the minute. One for each process with the role `maintenance`. */
-export interface ActivityCounter {
+export interface ActivityCounter extends Loop {
   /** Counts every minute that has settled, and the connections that are open now. */
   count(): Promise<void>
-  run(): Promise<void>
-  stop(): void
 }
 
 /** Counts one span of a kind. Returns whether more of it waits. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { IdMaker } from '../../base/id.ts'
+import type { Loop } from '../../base/rounds.ts'
 import { claimIncidents, type DueIncident, markPosted, postponeIncident } from '../../delivery/incident/alert.store.ts'
 import { type IncidentCheck, runIncidentCheck } from '../../delivery/incident/alert.ts'
 import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
@@ -37,12 +38,10 @@ export interface AlertWorkerDeps {
 }
 
 /** Posts the begin and the end of incidents (docs/contract/delivery.md#alerts). */
-export interface AlertWorker {
+export interface AlertWorker extends Loop {
   check(): Promise<void>
   /** Posts due incidents. Returns the number of POSTs. */
   drain(): Promise<number>
-  run(): Promise<void>
-  stop(): void
 }
 
 /** Builds the worker. One for each process with the role `maintenance`; an incident is posted by one at a time. */

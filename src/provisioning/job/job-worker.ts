@@ -1,8 +1,6 @@
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/clock.ts'
 import type { UserId } from '../../base/id.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
-import { buildJobWorker, type JobStepResult } from '../../delivery/job/job-worker.ts'
+import { buildJobWorker, type JobStepResult, type JobWorkerDeps } from '../../delivery/job/job-worker.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
   type ClaimedJob,
@@ -24,36 +22,23 @@ export const JOB_BATCH_SIZE = 200
 /** Maximum number of open deliveries of one job, so that a job does not delay changes of users. */
 export const JOB_OPEN_LIMIT = 1_000
 
-export interface JobWorkerDeps {
-  db: Database
-  clock: Clock
-  logger: Logger
+export interface ProvisioningJobWorkerDeps extends JobWorkerDeps {
   isEnabled: boolean
-  /** Whether the clock is trusted. Default: always. */
-  isTrusted?: () => boolean
-  /** Called when deliveries were queued. */
-  onQueued: () => void
-  /** Resolves when there may be jobs, or at the abort. Default: always. */
-  latch?: (signal: AbortSignal) => Promise<unknown>
 }
 
 /** Builds the runner of jobs. One for each process with the role `provisioning`. */
-export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
-  const { db, clock, logger, isEnabled, isTrusted, onQueued, latch } = deps
-  return buildJobWorker<JobId, JobRecord, ClaimedJob, SyncProgress>(
-    { db, clock, logger, isTrusted, onQueued, latch },
-    {
-      name: 'provisioning job',
-      failedLine: 'provisioning job round failed: see docs/operations.md, provisioning jobs',
-      table: {
-        ...provisioningJobs,
-        listRunning: async (running, after) => (isEnabled ? await provisioningJobs.listRunning(running, after) : []),
-      },
-      claim: (tx, id) => claimJob(tx, { id }),
-      step: queueNext,
-      describe: describeJob,
+export function buildProvisioningJobWorker({ isEnabled, ...deps }: ProvisioningJobWorkerDeps): JobRunner {
+  return buildJobWorker<JobId, JobRecord, ClaimedJob, SyncProgress>(deps, {
+    name: 'provisioning job',
+    failedLine: 'provisioning job round failed: see docs/operations.md, provisioning jobs',
+    table: {
+      ...provisioningJobs,
+      listRunning: async (running, after) => (isEnabled ? await provisioningJobs.listRunning(running, after) : []),
     },
-  )
+    claim: (tx, id) => claimJob(tx, { id }),
+    step: queueNext,
+    describe: describeJob,
+  })
 }
 
 /** A batch of a job: its users, in the order of their ids, and the number of queued deliveries. */

@@ -27,15 +27,13 @@ const TARGET_FIELDS = rowFields({
 })
 
 const PATH = '/api/v3/provisioning/target'
-/** Columns that a change can set. */
-const SETTABLE = ['url', 'name', 'description'] as const
 
 const target = defineRow(
   {
     resource: 'provisioning-target',
     path: `${PATH}/{id}`,
     accountScope: 'none',
-    rowTag: SETTABLE,
+    rowTag: ['url', 'name', 'description'],
     params: IdParams,
     data: TargetRow,
   },

@@ -1,4 +1,4 @@
-import { enumSchema, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, namedObject, nullable, ROW_STAMPS, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
 const ProtocolSchema = named(
@@ -29,11 +29,7 @@ const targetMembers = {
   name: nullable(Type.String()),
   description: nullable(Type.String()),
   is_actived: Type.Boolean({ description: 'While false, queued deliveries of the target wait.' }),
-  created_by: nullable(UuidSchema),
-  updated_by: nullable(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
+  ...ROW_STAMPS,
 }
 export const TargetRow = namedObject('ProvisioningTarget', targetMembers)
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { AccountId } from '../../base/id.ts'
-import { runRounds } from '../../base/rounds.ts'
+import { type Loop, runRounds } from '../../base/rounds.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { endLeasedTurn, giveTurnBack, leaseDueTurn, noteTold, takeNotices } from './cell-notice.store.ts'
 import {
@@ -49,11 +49,9 @@ export interface NoticeWorkerDeps extends NoticeMailDeps {
 }
 
 /** Writes the mails about webhooks of one database (docs/contract/delivery.md#mails); in the role `maintenance`. */
-export interface NoticeWorker {
+export interface NoticeWorker extends Loop {
   /** Writes due mails to the outbox. Returns their number. */
   drain(): Promise<number>
-  run(): Promise<void>
-  stop(): void
 }
 
 /** Builds the worker. Nothing runs before `run`. */

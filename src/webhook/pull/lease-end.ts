@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
-import { runRounds } from '../../base/rounds.ts'
+import { type Loop, runRounds } from '../../base/rounds.ts'
 import { withoutPost } from '../../delivery/post/signed-post.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { EndedAttempt } from '../delivery/outcome.ts'
@@ -13,10 +13,8 @@ const PERIOD_MS = 5_000
 const BATCH_SIZE = 500
 
 /** Ends expired leases. One for each process with the role `maintenance`. */
-export interface LeaseEnder {
+export interface LeaseEnder extends Loop {
   endLapsed(): Promise<void>
-  run(): Promise<void>
-  stop(): void
 }
 
 export interface LeaseEnderDeps {

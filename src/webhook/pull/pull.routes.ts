@@ -15,7 +15,7 @@ import {
   ReturnedReceipts,
 } from './pull.schema.ts'
 import { type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
-import { acknowledge, extend, giveBack } from './receipt.ts'
+import { acknowledge, extend, giveBack, type ReceiptRequest } from './receipt.ts'
 
 /** A pull is no event or audit entry: a subscriber that pulls `webhook.pull` would never be done. */
 const OF_WEBHOOK = {
@@ -30,6 +30,20 @@ const OF_WEBHOOK = {
 } as const
 
 const WEBHOOK = { ...rowWithin('webhook'), neededBy: 'validation' } as const
+
+/** Of a route that takes receipts of pulled deliveries. */
+const OF_RECEIPTS = { ...OF_WEBHOOK, method: 'POST', problems: ['conflict'] } as const
+
+type EndRequest = Pick<ReceiptRequest, 'db' | 'scope'> & { params: { id: string }; body: { receipts: string[] } }
+
+/** Ends the leases of receipts, and answers what became of each. */
+const endBy = <Ended>(end: (deps: PullDeps, request: ReceiptRequest) => Promise<Ended[]>, message: string) => ({
+  row: WEBHOOK,
+  handle: async (deps: PullDeps, { db, params, body, scope }: EndRequest) => ({
+    data: { receipts: await end(deps, { db, id: params.id, scope, receipts: body.receipts }) },
+    message,
+  }),
+})
 
 const toWire = ({ leaseUntil, ...delivery }: LeasedDelivery) => ({ ...delivery, lease_until: leaseUntil.toISOString() })
 
@@ -64,28 +78,19 @@ export const pullRoutes: Routes<PullDeps> = [
   ),
   defineRoute(
     {
-      ...OF_WEBHOOK,
-      method: 'POST',
+      ...OF_RECEIPTS,
       path: '/api/v3/webhook/webhook/{id}/ack',
       action: 'ack',
       summary: 'Acknowledge pulled deliveries',
       description: 'Ends them as `success`. A repeat answers the same. A receipt whose lease has ended does nothing.',
       body: AcknowledgeBody,
       data: AcknowledgedReceipts,
-      problems: ['conflict'],
     },
-    {
-      row: WEBHOOK,
-      handle: async (deps: PullDeps, { db, params, body, scope }) => ({
-        data: { receipts: await acknowledge(deps, { db, id: params.id, scope, receipts: body.receipts }) },
-        message: 'Acknowledged.',
-      }),
-    },
+    endBy(acknowledge, 'Acknowledged.'),
   ),
   defineRoute(
     {
-      ...OF_WEBHOOK,
-      method: 'POST',
+      ...OF_RECEIPTS,
       path: '/api/v3/webhook/webhook/{id}/nack',
       action: 'nack',
       summary: 'Give pulled deliveries back',
@@ -94,27 +99,18 @@ export const pullRoutes: Routes<PullDeps> = [
         'whose lease has ended does nothing.',
       body: GiveBackBody,
       data: ReturnedReceipts,
-      problems: ['conflict'],
     },
-    {
-      row: WEBHOOK,
-      handle: async (deps: PullDeps, { db, params, body, scope }) => ({
-        data: { receipts: await giveBack(deps, { db, id: params.id, scope, receipts: body.receipts }) },
-        message: 'Given back.',
-      }),
-    },
+    endBy(giveBack, 'Given back.'),
   ),
   defineRoute(
     {
-      ...OF_WEBHOOK,
-      method: 'POST',
+      ...OF_RECEIPTS,
       path: '/api/v3/webhook/webhook/{id}/extend',
       action: 'extend',
       summary: 'Extend the leases of pulled deliveries',
       description: 'A lease ends an hour after its pull at the latest. A receipt whose lease has ended does nothing.',
       body: ExtendBody,
       data: ExtendedReceipts,
-      problems: ['conflict'],
     },
     {
       row: WEBHOOK,

@@ -66,56 +66,43 @@ export const ExtendBody = namedObject('ExtendLeases', {
   ),
 })
 
+/** What became of each receipt of a request. */
+const resultOfEach = <Result extends Parameters<typeof namedObject>[1]>(name: string, result: Result) =>
+  namedObject(`${name}s`, { receipts: Type.Array(namedObject(name, { receipt: Type.String(), ...result })) })
+
 /** Result of an acknowledgement. */
 const RECEIPT_STATUSES = ['acknowledged', 'expired', 'not_found'] as const
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number]
 
-export const AcknowledgedReceipts = namedObject('AcknowledgedReceipts', {
-  receipts: Type.Array(
-    namedObject('AcknowledgedReceipt', {
-      receipt: Type.String(),
-      status: enumSchema(RECEIPT_STATUSES, {
-        description:
-          '`acknowledged`: the delivery succeeded by this receipt, now or before. `expired`: its lease ended first, so ' +
-          'the delivery comes again or has ended. `not_found`: the webhook has no such delivery.',
-      }),
-    }),
-  ),
+export const AcknowledgedReceipts = resultOfEach('AcknowledgedReceipt', {
+  status: enumSchema(RECEIPT_STATUSES, {
+    description:
+      '`acknowledged`: the delivery succeeded by this receipt, now or before. `expired`: its lease ended first, so ' +
+      'the delivery comes again or has ended. `not_found`: the webhook has no such delivery.',
+  }),
 })
 
 /** Result of giving back. */
 const RETURN_STATUSES = ['returned', 'expired', 'not_found'] as const
 export type ReturnStatus = (typeof RETURN_STATUSES)[number]
 
-export const ReturnedReceipts = namedObject('ReturnedReceipts', {
-  receipts: Type.Array(
-    namedObject('ReturnedReceipt', {
-      receipt: Type.String(),
-      status: enumSchema(RETURN_STATUSES, {
-        description:
-          '`returned`: the delivery was given back by this receipt, now or before. `expired`: its lease had ended. ' +
-          '`not_found`: the webhook has no such delivery.',
-      }),
-    }),
-  ),
+export const ReturnedReceipts = resultOfEach('ReturnedReceipt', {
+  status: enumSchema(RETURN_STATUSES, {
+    description:
+      '`returned`: the delivery was given back by this receipt, now or before. `expired`: its lease had ended. ' +
+      '`not_found`: the webhook has no such delivery.',
+  }),
 })
 
 /** Result of an extension. */
 const EXTENSION_STATUSES = ['extended', 'expired', 'not_found'] as const
 export type ExtensionStatus = (typeof EXTENSION_STATUSES)[number]
 
-export const ExtendedReceipts = namedObject('ExtendedReceipts', {
-  receipts: Type.Array(
-    namedObject('ExtendedReceipt', {
-      receipt: Type.String(),
-      status: enumSchema(EXTENSION_STATUSES, {
-        description:
-          '`extended`: the lease ends at `lease_until`. `expired`: it had ended. `not_found`: the webhook has no such ' +
-          'delivery.',
-      }),
-      lease_until: nullable(
-        Type.String({ format: 'date-time', description: 'The end of the lease; null without one.' }),
-      ),
-    }),
-  ),
+export const ExtendedReceipts = resultOfEach('ExtendedReceipt', {
+  status: enumSchema(EXTENSION_STATUSES, {
+    description:
+      '`extended`: the lease ends at `lease_until`. `expired`: it had ended. `not_found`: the webhook has no such ' +
+      'delivery.',
+  }),
+  lease_until: nullable(Type.String({ format: 'date-time', description: 'The end of the lease; null without one.' })),
 })

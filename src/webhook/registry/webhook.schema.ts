@@ -1,5 +1,5 @@
 import { EventTypeRow } from '../../event/catalogue/catalogue.schema.ts'
-import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, ROW_STAMPS, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { link } from '../event-set/subscription.store.ts'
@@ -104,11 +104,7 @@ const webhookMembers = {
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
   disabled_reason: nullable(enumSchema(DISABLED_REASONS, { description: 'Why the service disabled it.' })),
-  created_by: nullable(UuidSchema),
-  updated_by: nullable(UuidSchema),
-  created_at: TimestampSchema,
-  updated_at: TimestampSchema,
-  deleted_at: nullable(TimestampSchema),
+  ...ROW_STAMPS,
 }
 export const WebhookRow = namedObject('Webhook', webhookMembers)
 

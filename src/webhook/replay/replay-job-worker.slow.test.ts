@@ -52,7 +52,7 @@ function buildWorker(over: Partial<ReplayWorkerDeps> = {}) {
     clock: fixture.app.clock,
     logger: pino({ level: 'silent' }),
     workerId: 'worker',
-    onReplays: () => {},
+    onQueued: () => {},
     ...over,
   })
 }
@@ -131,7 +131,7 @@ test('a worker that dies between two batches has replayed the first, and another
   const id = await makeJob()
   let batches = 0
   const dying = buildWorker({
-    onReplays: () => {
+    onQueued: () => {
       batches += 1
       throw Object.assign(new Error('Connection terminated'), { code: '57P01' })
     },

@@ -1,7 +1,5 @@
-import type { Logger } from 'pino'
-import type { Clock } from '../../base/clock.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
-import { buildJobWorker, type JobStepResult } from '../../delivery/job/job-worker.ts'
+import { buildJobWorker, type JobStepResult, type JobWorkerDeps } from '../../delivery/job/job-worker.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listReplayFacts, scheduleReplays } from '../ledger/replay.store.ts'
 import {
@@ -22,34 +20,23 @@ export const REPLAY_BATCH_SIZE = 100
 /** Maximum number of queued rows of one job, so that it does not delay new events. */
 export const REPLAYS_ON_THEIR_WAY_LIMIT = 200
 
-export interface ReplayWorkerDeps {
-  db: Database
-  clock: Clock
-  logger: Logger
+export interface ReplayWorkerDeps extends JobWorkerDeps {
   workerId: string
-  /** Whether the clock is trusted. Default: always. */
-  isTrusted?: () => boolean
-  /** Called when rows became due. */
-  onReplays: () => void
 }
 
 /** Builds the runner of bulk replays. One for each process with the role `dispatcher`. */
-export function buildReplayWorker(deps: ReplayWorkerDeps): JobRunner {
-  const { db, clock, logger, workerId, isTrusted, onReplays: onQueued } = deps
-  return buildJobWorker<ReplayJobId, ReplayJobRecord, { job: ReplayJobRecord }, ReplayProgress>(
-    { db, clock, logger, isTrusted, onQueued },
-    {
-      name: 'replay job',
-      failedLine: 'replay job round failed: see docs/operations.md, replay jobs',
-      table: replayJobs,
-      claim: async (tx, id) => {
-        const job = await claimRunningJob(tx, id)
-        return job && { job }
-      },
-      step: (tx, { job }, now) => replayNext(tx, job, { workerId, now }),
-      describe: describeJob,
+export function buildReplayWorker({ workerId, ...deps }: ReplayWorkerDeps): JobRunner {
+  return buildJobWorker<ReplayJobId, ReplayJobRecord, { job: ReplayJobRecord }, ReplayProgress>(deps, {
+    name: 'replay job',
+    failedLine: 'replay job round failed: see docs/operations.md, replay jobs',
+    table: replayJobs,
+    claim: async (tx, id) => {
+      const job = await claimRunningJob(tx, id)
+      return job && { job }
     },
-  )
+    step: (tx, { job }, now) => replayNext(tx, job, { workerId, now }),
+    describe: describeJob,
+  })
 }
 
 /** Processes the next rows of a job, and counts those skipped. Undefined while enough of its rows are queued. */

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { systemClock } from '../../../src/base/clock.ts'
 import { buildIdMaker } from '../../../src/base/id.ts'
 import { systemRandom } from '../../../src/base/random.ts'
@@ -7,7 +6,7 @@ import { testPasswords } from '../app/small-hash.ts'
 import { createTestDatabase } from '../database/database.ts'
 import { type LocalService, type LocalServiceOptions, startLocalService } from '../process/local-service.ts'
 import { findFreePort } from '../process/port.ts'
-import { PROJECT_ROOT, startProcess } from '../process/process.ts'
+import { startProcess } from '../process/process.ts'
 import { type ServiceProcess, startService } from '../process/service-process.ts'
 
 /** The users of the example. */
@@ -15,7 +14,7 @@ export const PASSWORD = 'correct horse battery'
 export const ADA = 'ada@example.com'
 export const BOB = 'bob@example.com'
 
-/** The two apps of `examples/sso` in a process, on a service in another one. */
+/** The two apps of `npm run example:sso` in a process, on a service in another one. */
 export interface SsoExample<Service = LocalService> extends AsyncDisposable {
   /** The origins of the apps. */
   a: string
@@ -43,7 +42,7 @@ async function startOn<Service extends AsyncDisposable & { url: string }>(
   const env = { SSO_TARGETS: b, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGNALBOX_ROLES: 'api,maintenance' }
   const service = await run({ databaseUrl: database.connectionString, token: '', env })
   const apps = startProcess({
-    args: [join(PROJECT_ROOT, 'examples', 'sso', 'main.ts')],
+    args: ['--import', './examples/sources.ts', 'packages/create/templates/sso/main.ts'],
     env: { SIGNALBOX_URL: service.url, APP_A_PORT: String(portA), APP_B_PORT: String(portB) },
   })
   await apps.waitForOutput(/App B, on another domain/)

@@ -54,7 +54,7 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
   const folder = await mkdtemp(join(await findDataRoot(), 'signalbox-guide-'))
   const checkout = join(folder, 'checkout')
   await mkdir(checkout)
-  for (const name of ['bin', 'examples', 'node_modules', 'package.json'])
+  for (const name of ['bin', 'examples', 'node_modules', 'package.json', 'packages'])
     await symlink(join(PROJECT_ROOT, name), join(checkout, name))
   const dataDir = join(checkout, '.signalbox')
   // A guide begins with `npm start`, whose first run in an empty folder has its own test.

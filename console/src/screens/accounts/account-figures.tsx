@@ -1,49 +1,31 @@
 import { Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { inParts } from '../../parts/in-parts.ts'
 import type { Column } from '../../parts/row-table.tsx'
 import { formatUpTo } from '../../parts/up-to.ts'
+import { useFigures } from '../../parts/use-figures.ts'
 import { numberFormat } from '../../parts/words/formats.ts'
 
 type Account = Schemas['Account']
 type Figures = Schemas['AccountActivity']
 
-/** Accounts of one request (docs/contract/delivery.md#dashboard-series). */
-const ACCOUNTS_AT_ONCE = 50
-
-/** The figures of these accounts by their ids; empty while they load. */
-function useFigures(ids: readonly string[]): ReadonlyMap<string, Figures> {
-  const { may } = useAccess()
-  const figures = useQuery({
-    queryKey: ['accounts', 'figures', ids],
-    queryFn: async ({ signal }) => {
-      const answers = await Promise.all(
-        inParts(ids, ACCOUNTS_AT_ONCE).map((account) =>
-          api.webhook.webhookDashboardAccounts({ query: { account }, signal }),
-        ),
-      )
-      return {
-        byId: new Map(answers.flatMap(({ data }) => data).map((item) => [item.account, item])),
-        missing_cells: answers.flatMap(({ missing_cells = [] }) => missing_cells),
-      }
-    },
-    enabled: ids.length > 0 && may('webhook:dashboard-accounts'),
-    refetchInterval: 30_000,
-    placeholderData: keepPreviousData,
-  })
-  return figures.data?.byId ?? new Map()
-}
-
 /** Columns of what accounts hold and did; none for a user who may not see it. */
 export function useFigureColumns(shown: readonly Account[]): Column<Account>[] {
   const { t, i18n } = useTranslation()
   const { may } = useAccess()
-  const figures = useFigures(shown.map(({ document_id }) => document_id))
-  if (!may('webhook:dashboard-accounts')) return []
+  const isAllowed = may('webhook:dashboard-accounts')
+  const figures = useFigures({
+    key: ['accounts', 'figures'],
+    ids: shown.map(({ document_id }) => document_id),
+    atOnce: 50,
+    load: (account, signal) => api.webhook.webhookDashboardAccounts({ query: { account }, signal }),
+    idOf: ({ account }) => account,
+    isAllowed,
+    everyMs: 30_000,
+  })
+  if (!isAllowed) return []
   const upTo = (count: number | null | undefined) => formatUpTo(count, i18n.language, t)
   return [
     {

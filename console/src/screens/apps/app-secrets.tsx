@@ -1,13 +1,11 @@
-import { Button, Skeleton, Stack, Text } from '@mantine/core'
+import { Skeleton, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
@@ -18,16 +16,10 @@ type Secret = Schemas['OauthClientSecret']
 export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const [asked, setAsked] = useState<Secret | undefined>()
   const path = { id: app.document_id }
   const secrets = useQuery({
     queryKey: ['app', app.document_id, 'secrets'],
     queryFn: ({ signal }) => api.oauth.oauthClientFindSecrets({ path, signal }),
-  })
-  const revoke = useChange({
-    make: (secret: string) => api.oauth.oauthClientRevokeSecret({ path: { ...path, secret } }),
-    touches: [['app', app.document_id]],
-    onDone: () => setAsked(undefined),
   })
   const columns: Column<Secret>[] = [
     { label: t('secrets.id'), cell: ({ document_id }) => <CopyText text={document_id} isShort /> },
@@ -44,9 +36,13 @@ export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
       label: t('list.actions'),
       cell: (row) =>
         may('oauth-client:revoke-secret') && (
-          <Button size="compact-xs" variant="default" onClick={() => setAsked(row)}>
-            {t('secrets.revoke')}
-          </Button>
+          <AskingButton
+            label={t('secrets.revoke')}
+            text={secrets.data?.data.length === 1 ? t('secrets.revoke-last') : t('secrets.revoke-text')}
+            make={() => api.oauth.oauthClientRevokeSecret({ path: { ...path, secret: row.document_id } })}
+            touches={[['app', app.document_id]]}
+            size="compact-xs"
+          />
         ),
     },
   ]
@@ -63,15 +59,6 @@ export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
       ) : (
         <RowTable caption={t('secrets.title')} columns={columns} rows={rows} isBusy={secrets.isFetching} />
       )}
-      <ConfirmDialog
-        title={t('secrets.revoke')}
-        isOpen={asked !== undefined}
-        onClose={() => setAsked(undefined)}
-        onConfirm={() => asked && revoke.mutate(asked.document_id)}
-        change={revoke}
-      >
-        <Text size="sm">{rows.length === 1 ? t('secrets.revoke-last') : t('secrets.revoke-text')}</Text>
-      </ConfirmDialog>
     </Stack>
   )
 }

@@ -1,11 +1,9 @@
-import { Badge, Button, Group, Text } from '@mantine/core'
+import { Badge, Group, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
-import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { UserLink, useUsers } from '../../parts/names.tsx'
 import type { Column } from '../../parts/row-table.tsx'
@@ -18,7 +16,6 @@ type Grant = Schemas['OauthGrant']
 export function ConsentList({ user, client }: { user?: string; client?: string }) {
   const { t } = useTranslation()
   const { may, session } = useAccess()
-  const [asked, setAsked] = useState<Grant | undefined>()
   const filters = [...(user ? [`user|eq|${user}`] : []), ...(client ? [`client|eq|${client}`] : [])]
   const rows = useRows({
     key: ['grants', ...filters],
@@ -26,11 +23,6 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
       api.oauth.oauthGrantFindAll({ query: { ...page, ...(filters.length > 0 && { filters }) }, signal }),
   })
   const users = useUsers(user === undefined ? rows.shown.map((row) => row.user) : [])
-  const revoke = useChange({
-    make: (id: string) => api.oauth.oauthGrantDelete({ path: { id } }),
-    touches: [['grants'], ['sessions']],
-    onDone: () => setAsked(undefined),
-  })
   const columns: Column<Grant>[] = [
     ...(user === undefined
       ? [{ label: t('users.user'), cell: (row: Grant) => <UserLink id={row.user} users={users} /> }]
@@ -53,31 +45,24 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
       label: t('list.actions'),
       cell: (row) =>
         (may('oauth-grant:delete') || row.user === session.user.document_id) && (
-          <Button size="compact-xs" variant="default" onClick={() => setAsked(row)}>
-            {t('consents.revoke')}
-          </Button>
+          <AskingButton
+            label={t('consents.revoke')}
+            text={t('consents.revoke-text', { app: row.client_name })}
+            make={() => api.oauth.oauthGrantDelete({ path: { id: row.document_id } })}
+            touches={[['grants'], ['sessions']]}
+            size="compact-xs"
+          />
         ),
     },
   ]
   return (
-    <>
-      <List
-        caption={t('consents.title')}
-        columns={columns}
-        rows={rows}
-        isFiltered={false}
-        empty={<Text size="sm">{t('consents.empty')}</Text>}
-      />
-      <ConfirmDialog
-        title={t('consents.revoke')}
-        isOpen={asked !== undefined}
-        onClose={() => setAsked(undefined)}
-        onConfirm={() => asked && revoke.mutate(asked.document_id)}
-        change={revoke}
-      >
-        <Text size="sm">{t('consents.revoke-text', { app: asked?.client_name ?? '' })}</Text>
-      </ConfirmDialog>
-    </>
+    <List
+      caption={t('consents.title')}
+      columns={columns}
+      rows={rows}
+      isFiltered={false}
+      empty={<Text size="sm">{t('consents.empty')}</Text>}
+    />
   )
 }
 

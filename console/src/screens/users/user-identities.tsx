@@ -1,12 +1,10 @@
-import { Button, Stack, Text } from '@mantine/core'
+import { Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -17,15 +15,9 @@ type Identity = Schemas['UserIdentity']
 export function UserIdentities({ user }: { user: string }) {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const [asked, setAsked] = useState<Identity | undefined>()
   const rows = useRows({
     key: ['identities', user],
     load: (page, signal) => api.identity.userIdentityFindAll({ path: { id: user }, query: page, signal }),
-  })
-  const unlink = useChange({
-    make: (identity: string) => api.identity.userIdentityDelete({ path: { id: user, identity } }),
-    touches: [['identities', user]],
-    onDone: () => setAsked(undefined),
   })
   const columns: Column<Identity>[] = [
     { label: t('identities.provider'), cell: ({ provider }) => provider },
@@ -49,31 +41,24 @@ export function UserIdentities({ user }: { user: string }) {
       label: t('list.actions'),
       cell: (row) =>
         may('user-identity:delete') && (
-          <Button size="compact-xs" variant="default" onClick={() => setAsked(row)}>
-            {t('identities.unlink')}
-          </Button>
+          <AskingButton
+            label={t('identities.unlink')}
+            title={t('identities.unlink-title', { provider: row.provider })}
+            text={t('identities.unlink-text')}
+            make={() => api.identity.userIdentityDelete({ path: { id: user, identity: row.document_id } })}
+            touches={[['identities', user]]}
+            size="compact-xs"
+          />
         ),
     },
   ]
   return (
-    <>
-      <List
-        caption={t('users.tab.identities')}
-        columns={columns}
-        rows={rows}
-        isFiltered={false}
-        empty={<Text size="sm">{t('identities.empty')}</Text>}
-      />
-      <ConfirmDialog
-        title={t('identities.unlink-title', { provider: asked?.provider ?? '' })}
-        label={t('identities.unlink')}
-        isOpen={asked !== undefined}
-        onClose={() => setAsked(undefined)}
-        onConfirm={() => asked && unlink.mutate(asked.document_id)}
-        change={unlink}
-      >
-        <Text size="sm">{t('identities.unlink-text')}</Text>
-      </ConfirmDialog>
-    </>
+    <List
+      caption={t('users.tab.identities')}
+      columns={columns}
+      rows={rows}
+      isFiltered={false}
+      empty={<Text size="sm">{t('identities.empty')}</Text>}
+    />
   )
 }

@@ -1,7 +1,7 @@
 import { createSignalbox } from '@signalbox/client'
 
 const { SIGNALBOX_URL = 'http://localhost:3000', SIGNALBOX_KEY = '' } = process.env
-if (SIGNALBOX_KEY === '') throw new Error('Run npm run connect first: it writes the key of this platform to .env.')
+if (SIGNALBOX_KEY === '') throw new Error('SIGNALBOX_KEY is missing: connect.ts writes it to .env.')
 
 const signalbox = createSignalbox({ baseUrl: SIGNALBOX_URL, token: SIGNALBOX_KEY })
 

@@ -1,13 +1,12 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { rowFields } from '../../../http/listing/listing.ts'
-import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import type { Static } from '../../../http/shape/schema-type.ts'
 import type { LinkDeps } from '../../user/password/password-reset.ts'
 import { toAccountMemberRow } from '../account-member.store.ts'
-import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../own-account.ts'
+import { ACCOUNT_ROW, listUnderAccount } from '../own-account.ts'
 import {
   AcceptedInvitation,
   AcceptInvitationBody,
@@ -47,35 +46,38 @@ const toAcceptedRow = ({ invitation, member, isNewUser }: Accepted): Static<type
   is_new_user: isNewUser,
 })
 
-const OF_ACCOUNT_INVITATION = { resource: 'account-invitation', accountScope: 'account', data: InvitationRow } as const
+const OF_ACCOUNT_INVITATION = { resource: 'account-invitation', accountScope: 'account' } as const
+
+/** Of a route for those who may invite. */
+const OF_INVITERS = {
+  ...OF_ACCOUNT_INVITATION,
+  permission: INVITE_PERMISSION,
+  ownAccounts: true,
+  data: InvitationRow,
+} as const
 
 /** Invitations of an account (docs/contract/identity.md#invitations). */
 export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
   defineList(
     {
-      ...OF_ACCOUNT_INVITATION,
+      ...OF_INVITERS,
       path: '/api/v3/identity/account/{id}/invitation',
-      permission: INVITE_PERMISSION,
-      ownAccounts: true,
       summary: 'List the invitations of an account',
       params: IdParams,
       list: INVITATION_FIELDS,
     },
     {
-      ...UNDER_ACCOUNT,
-      rows: (request) => buildWholeList(selectInvitations(request.db, readOwnAccount(request))),
+      ...listUnderAccount(selectInvitations),
       toRow: (row, { now }) => toInvitationRow(row, now),
       message: 'Invitations.',
     },
   ),
   defineRoute(
     {
-      ...OF_ACCOUNT_INVITATION,
+      ...OF_INVITERS,
       method: 'DELETE',
       path: '/api/v3/identity/account/{id}/invitation/{invitation}',
       action: 'delete',
-      permission: INVITE_PERMISSION,
-      ownAccounts: true,
       summary: 'Revoke an invitation',
       params: InvitationParams,
       problems: ['conflict'],
@@ -83,8 +85,7 @@ export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
     {
       row: ACCOUNT_ROW,
       handle: async (_deps: LinkDeps, { db, params, scope, now }) => {
-        const target = { id: params.id, scope }
-        const invitation = await revokeInvitation(db, { target, id: params.invitation, now })
+        const invitation = await revokeInvitation(db, { target: { id: params.id, scope }, id: params.invitation, now })
         return {
           data: toInvitationRow(invitation, now),
           message: 'Invitation revoked.',
@@ -95,12 +96,10 @@ export const invitationRoutes: Routes<LinkDeps & AcceptanceDeps> = [
   ),
   defineRoute(
     {
-      ...OF_ACCOUNT_INVITATION,
+      ...OF_INVITERS,
       method: 'POST',
       path: '/api/v3/identity/account/{id}/invitation',
       action: 'create',
-      permission: INVITE_PERMISSION,
-      ownAccounts: true,
       status: 201,
       summary: 'Invite a user to an account by e-mail',
       description:
