@@ -65,7 +65,10 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   })
 
   test('generates the catalogue, the docs, OpenAPI and the table type', async () => {
-    expect(await run('tools/generate.ts')).toMatchObject({ code: 0 })
+    // On the server of this run, which has the migrations before that of the example.
+    await using database = await createTestDatabase({ content: 'migrated', isOwn: true })
+    const env = { GENERATE_DATABASE_URL: database.connectionString }
+    expect(await runNode([join(copy, 'tools/generate.ts')], env)).toMatchObject({ code: 0 })
     const generated = async (path: string) => readFile(join(copy, path), 'utf8')
     for (const path of ['catalogue.json', 'docs/events.md', 'packages/webhooks/src/event-names.generated.ts'])
       for (const action of ['create', 'find-all', 'find-one', 'update', 'delete'])
@@ -81,10 +84,17 @@ describe('the worked example of CONTRIBUTING.md', { timeout: 300_000 }, () => {
   })
 
   test('passes the checks of format, lint and types', async () => {
-    const lint = await run('node_modules/@biomejs/biome/bin/biome', 'check', 'src/invoice', ...insertedSources())
-    expect(lint.output).toContain('No fixes applied')
-    expect(lint.code, lint.output).toBe(0)
-    expect(await checkTypes()).toEqual({ code: 0, output: '' })
+    const folder = await mkdtemp(join(tmpdir(), 'signalbox example checks '))
+    try {
+      for (const name of ['src', 'test', 'packages', 'package.json', 'tsconfig.json', '.gitignore'])
+        await cp(join(copy, name), join(folder, name), { recursive: true })
+      const lint = await checkFormat(folder)
+      expect(lint.output).toContain('No fixes applied')
+      expect(lint.code, lint.output).toBe(0)
+      expect(await checkTypes(folder)).toEqual({ code: 0, output: '' })
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
   })
 
   test('passes its own tests, the rules of the repository and the tests of every route', async () => {
@@ -170,45 +180,48 @@ async function nextMigrationNumber(): Promise<string> {
 }
 
 /**
- * Checks the types of what the example adds, against the types of all that it imports. The rest of the repository is checked
- * where it lies, which takes five times the work, so a copy of it tells the compiler to leave it out.
+ * Checks format and lint of what the example adds, in a folder with the sources of the copy. Before it checks a few files Biome
+ * reads all that its settings name, and the packages, which takes three times the work. Here they name those files, whose
+ * imports it follows.
  */
-async function checkTypes(): Promise<{ code: number | null; output: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'signalbox example types '))
-  try {
-    for (const name of ['src', 'test', 'packages', 'package.json', 'tsconfig.json'])
-      await cp(join(copy, name), join(folder, name), { recursive: true })
-    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
-    const own = insertedSources()
-    const files = (await readdir(folder, { recursive: true })).filter((path) =>
-      /^(?:src|test|packages)\b.*\.tsx?$/.test(path),
-    )
-    for (const path of files.filter((file) => !own.includes(file) && !/^src[/\\]invoice[/\\]/.test(file))) {
-      const place = join(folder, path)
-      await writeFile(place, `// @ts-nocheck\n${await readFile(place, 'utf8')}`)
-    }
-    const include = ['src/main.ts', 'src/invoice', 'test/harness/run/global-setup.ts', ...own]
-    await writeFile(join(folder, 'tsconfig.example.json'), JSON.stringify({ extends: './tsconfig.json', include }))
-    return await run(
-      'node_modules/typescript-7/bin/tsc',
-      '-p',
-      join(folder, 'tsconfig.example.json'),
-      '--checkers',
-      '1',
-    )
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+async function checkFormat(folder: string): Promise<{ code: number | null; output: string }> {
+  const settings = JSON.parse(await readFile(join(copy, 'biome.json'), 'utf8'))
+  const own = ['src/invoice', ...insertedSources()]
+  expect(settings.files.includes[0]).toBe('**')
+  settings.files.includes.splice(0, 1, 'src/invoice/**', ...insertedSources())
+  await writeFile(join(folder, 'biome.json'), JSON.stringify(settings))
+  return runNode([join(copy, 'node_modules/@biomejs/biome/bin/biome'), 'check', ...own], {}, folder)
+}
+
+/**
+ * Checks the types of what the example adds, against the types of all that it imports, in a folder with the sources of the copy.
+ * The rest of the repository is checked where it lies, which takes five times the work, so the folder tells the compiler to
+ * leave it out.
+ */
+async function checkTypes(folder: string): Promise<{ code: number | null; output: string }> {
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
+  const own = insertedSources()
+  const files = (await readdir(folder, { recursive: true })).filter((path) =>
+    /^(?:src|test|packages)\b.*\.tsx?$/.test(path),
+  )
+  for (const path of files.filter((file) => !own.includes(file) && !/^src[/\\]invoice[/\\]/.test(file))) {
+    const place = join(folder, path)
+    await writeFile(place, `// @ts-nocheck\n${await readFile(place, 'utf8')}`)
   }
+  const include = ['src/main.ts', 'src/invoice', 'test/harness/run/global-setup.ts', ...own]
+  const settings = join(folder, 'tsconfig.example.json')
+  await writeFile(settings, JSON.stringify({ extends: './tsconfig.json', include }))
+  return run('node_modules/typescript-7/bin/tsc', '-p', settings, '--checkers', '1')
 }
 
 /** Runs a program of the copy. */
 const run = (program: string, ...args: string[]) => runNode([join(copy, program), ...args])
 
-/** Runs this Node in the copy. Its environment is ours without what the test runner put there, and `more`. */
-async function runNode(args: string[], more: Record<string, string> = {}) {
+/** Runs this Node in the copy, or in `cwd`. Its environment is ours without what the test runner put there, and `more`. */
+async function runNode(args: string[], more: Record<string, string> = {}, cwd = copy) {
   const { NODE_OPTIONS: _, VITEST: __, TEST_DATABASE_URL: ___, ...env } = process.env
   const own = { NO_COLOR: '1', ...compiled.env }
-  const child = spawn(process.execPath, args, { cwd: copy, env: { ...env, ...own, ...more } })
+  const child = spawn(process.execPath, args, { cwd, env: { ...env, ...own, ...more } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

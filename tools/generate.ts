@@ -27,6 +27,7 @@ import { renderSchema } from './schema.ts'
  * Writes every generated file of the repository, or with `--check` compares them and exits 1 on a difference:
  * the catalogue and its docs, openapi.json and the types made of it, .env.example, docs/configuration.md,
  * schema.sql and the table types, the dashboard of deploy/grafana, the pictures of docs/concepts, and docs/benchmarks.md with its charts.
+ * The schema is that of a server of its own, or of a database at GENERATE_DATABASE_URL, which it migrates and changes.
  */
 
 const ROOT = join(import.meta.dirname, '..')
@@ -35,12 +36,7 @@ const DOCUMENTED = { ...VARIABLES, ...SOCIAL_VARIABLES }
 const isCheck = process.argv.includes('--check')
 
 const dataDir = await mkdtemp(join(tmpdir(), 'signalbox generate '))
-const postgres = await startEmbeddedPostgres({
-  dataDir,
-  random: systemRandom,
-  log: () => {},
-  settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
-})
+const postgres = await openServer(process.env.GENERATE_DATABASE_URL)
 try {
   await migrate(postgres.connectionString)
   const openApi = `${JSON.stringify(await readOpenApi(postgres.connectionString), null, 2)}\n`
@@ -75,6 +71,17 @@ try {
 } finally {
   await postgres.stop()
   await rm(dataDir, { recursive: true, force: true })
+}
+
+/** A server for this run, or the database that is given. */
+async function openServer(given: string | undefined): Promise<{ connectionString: string; stop(): Promise<void> }> {
+  if (given !== undefined) return { connectionString: given, stop: async () => {} }
+  return startEmbeddedPostgres({
+    dataDir,
+    random: systemRandom,
+    log: () => {},
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+  })
 }
 
 /** Types of the document as a client in TypeScript has them, by openapi-typescript. */

@@ -73,7 +73,7 @@ test('the steps to a cell and back work as they are written, for users who are n
         .replaceAll('signalbox:password', `${USER}:password`)
         .replaceAll('cell.example:5432', new URL(servers.cell).host),
     )
-  await run('npx() { shift; node bin/signalbox.mjs "$@"; }')
+  await shell.install()
   const [adding = '', status = ''] = (add?.text ?? '').split(/^(?=npx signalbox cell status)/m)
   expect(await run(adding)).toContain('The cell c1 is active.')
   // Processes use it within some seconds: until then there is something to do.

@@ -275,7 +275,7 @@ beforeAll(async () => {
   service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
   // A variable that a guide forgot ends its command.
   await shell.run('set -u')
-  await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }`)
+  await shell.install()
 })
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()

@@ -30,7 +30,7 @@ test('the guide for receivers leads to verified deliveries, command by command',
   const usePorts = (text: string) =>
     text.replaceAll('localhost:3000', `localhost:${ports.service}`).replaceAll(/\b4000\b/g, String(ports.receiver))
   await using shell = await openGuideShell()
-  await shell.run('npx() { shift; node "$SIGNALBOX/bin/signalbox.mjs" "$@"; }')
+  await shell.install()
   const [start, ...blocks] = listBlocks(await readFile(join(PROJECT_ROOT, 'docs/guides/webhooks.md'), 'utf8'))
   const [, setting] = /^(WEBHOOK_ALLOWED_PRIVATE_TARGETS)=(\S+) npm start\n$/.exec(usePorts(start?.text ?? '')) ?? []
   expect(setting).toBe('WEBHOOK_ALLOWED_PRIVATE_TARGETS')

@@ -29,7 +29,8 @@ beforeAll(async () => {
   done = await addEnded(database, { account, at: '2026-09-01T10:00:00.123Z', earlier: 2 })
   failed = await addEnded(database, { account, at: '2026-09-02T10:00:00Z', status: 'failed' })
   await writeFile(join(shell.checkout, 'storage.key'), `${STORAGE_KEY.secretAccessKey}\n`)
-  await shell.run(`set -u; EVENT=${done.event}; npx() { shift; node bin/signalbox.mjs "$@"; }`)
+  await shell.run(`set -u; EVENT=${done.event}`)
+  await shell.install()
 })
 afterAll(async () => {
   await shell?.[Symbol.asyncDispose]()

@@ -57,7 +57,16 @@ const IGNORED = /(?:^|\/)(?:\.git|node_modules|\.signalbox|dist|coverage)\/|\.lo
 
 /** Builds a file for the rules; samples of self-tests come through here too. */
 export function buildSourceFile(path: string, text: string): SourceFile {
-  return { path, text, code: PROGRAM.test(path) ? maskText(text) : text }
+  let code: string | undefined
+  return {
+    path,
+    text,
+    // Most who read the repository look at the text of files alone.
+    get code() {
+      code ??= PROGRAM.test(path) ? maskText(text) : text
+      return code
+    },
+  }
 }
 
 /** Whether the file is a test or serves tests only. */
@@ -72,10 +81,13 @@ export function lineAt(text: string, index: number): number {
 
 /** Blanks comments and the contents of strings, template literals and regular expressions, keeping every position and line. */
 export function maskText(text: string): string {
-  // By UTF-16 unit, as positions are counted: a spread would take a surrogate pair as one.
-  const out = text.split('')
+  let out = ''
+  /** How much of the text is in `out`. */
+  let taken = 0
+  // By UTF-16 unit, as positions are counted.
   const blank = (from: number, to: number) => {
-    for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' '
+    out += text.slice(taken, from) + text.slice(from, to).replaceAll(/[^\n]/g, ' ')
+    taken = Math.max(from, Math.min(to, text.length))
   }
   // One entry for each `${` that is open: how many braces are open inside it.
   const templates: number[] = []
@@ -89,14 +101,14 @@ export function maskText(text: string): string {
   }
   while (at < text.length) {
     const char = text[at]!
-    const two = text.slice(at, at + 2)
-    if (two === '//' || two === '/*') {
-      const end = two === '//' ? indexOrEnd(text, '\n', at) : indexOrEnd(text, '*/', at + 2) + 2
+    const next = char === '/' ? text[at + 1] : undefined
+    if (next === '/' || next === '*') {
+      const end = next === '/' ? indexOrEnd(text, '\n', at) : indexOrEnd(text, '*/', at + 2) + 2
       blank(at, end)
       at = end
       continue
     }
-    if (char === "'" || char === '"' || (char === '/' && isRegexAfter(lastCode))) {
+    if (char === "'" || char === '"' || (char === '/' && isRegexAfter(text, at, lastCode))) {
       const end = findQuoteEnd(text, at)
       blank(at + 1, end)
       at = end + 1
@@ -112,20 +124,22 @@ export function maskText(text: string): string {
       if (templates.length > 0 && char === '}') templates[templates.length - 1]! -= 1
       at += 1
     }
-    if (char.trim() !== '') lastCode = /\w/.test(char) ? lastCode.slice(-9) + char : char
-    else if (/\w$/.test(lastCode) && !/^(?:return|case|typeof|in|of)$/.test(lastCode)) lastCode = 'x'
+    if (!SPACE.includes(char)) lastCode = char
   }
-  return out.join('')
+  return out + text.slice(taken)
 }
+
+const SPACE = ' \n\t\r'
 
 function indexOrEnd(text: string, wanted: string, from: number): number {
   const index = text.indexOf(wanted, from)
   return index === -1 ? text.length : index
 }
 
-/** A slash begins a regular expression where no value can have ended. */
-function isRegexAfter(lastCode: string): boolean {
-  return lastCode === '' || /^[(,=:[!&|?{};+*<>~^-]$/.test(lastCode) || /^(?:return|case|typeof|in|of)$/.test(lastCode)
+/** A slash begins a regular expression where no value can have ended. `lastCode`: the last character before it. */
+function isRegexAfter(text: string, at: number, lastCode: string): boolean {
+  if (!/\w/.test(lastCode)) return '(,=:[!&|?{};+*<>~^-'.includes(lastCode)
+  return /(?:^|[^\w.$])(?:return|case|typeof|in|of)\s*$/.test(text.slice(Math.max(0, at - 20), at))
 }
 
 /** Where the string or regular expression that begins at `from` ends: its closing sign, or the end of the line. */

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isProcessAlive } from '../../../src/postgres/embedded/embedded-lock.ts'
 import { waitFor } from '../run/wait.ts'
+import { bundleProgram } from './bundled-program.ts'
 import { findDataRoot } from './data-root.ts'
 import { type LocalStart, startHere } from './local-start.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from './process.ts'
@@ -27,6 +28,8 @@ export interface GuideShell extends AsyncDisposable {
   dataDir: string
   /** Runs commands as they are, and waits for their end. Returns what they printed; rejects unless the last one succeeds. */
   run(commands: string): Promise<string>
+  /** Gives it `npx signalbox` of an installed package: a start takes half the work of one from the sources. */
+  install(): Promise<void>
   /** Waits for output of a command in the background. */
   waitForOutput(pattern: RegExp): Promise<RegExpExecArray>
 }
@@ -67,17 +70,22 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
     isGroup: true,
   })
   let count = 0
+  const run: GuideShell['run'] = async (commands) => {
+    count += 1
+    const before = shell.stdout().length
+    shell.type(`${commands}\necho "commands ${count} ended with $?"\n`)
+    const [, code] = await shell.waitForOutput(new RegExp(`commands ${count} ended with (\\d+)`))
+    const printed = shell.stdout().slice(before)
+    if (code !== '0') throw new Error(`${commands}\nended with ${code}:\n${printed}\n${shell.stderr()}`)
+    return printed
+  }
   return {
     checkout,
     dataDir,
-    run: async (commands) => {
-      count += 1
-      const before = shell.stdout().length
-      shell.type(`${commands}\necho "commands ${count} ended with $?"\n`)
-      const [, code] = await shell.waitForOutput(new RegExp(`commands ${count} ended with (\\d+)`))
-      const printed = shell.stdout().slice(before)
-      if (code !== '0') throw new Error(`${commands}\nended with ${code}:\n${printed}\n${shell.stderr()}`)
-      return printed
+    run,
+    install: async () => {
+      const launcher = await installProgram(join(folder, 'installed'))
+      await run(`npx() { shift; node "${launcher}" "$@"; }`)
     },
     waitForOutput: (pattern) => shell.waitForOutput(pattern),
     [Symbol.asyncDispose]: async () => {
@@ -89,6 +97,15 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Makes a package in a folder as a release lays it out, with the program in one file. Returns its launcher. */
+async function installProgram(folder: string): Promise<string> {
+  await cp(join(PROJECT_ROOT, 'bin'), join(folder, 'bin'), { recursive: true })
+  await mkdir(join(folder, 'src'))
+  await symlink(await bundleProgram(), join(folder, 'src', 'main.js'))
+  for (const name of ['node_modules', 'package.json']) await symlink(join(PROJECT_ROOT, name), join(folder, name))
+  return join(folder, 'bin', 'signalbox.mjs')
 }
 
 /** The pid of the embedded PostgreSQL that runs on a data directory. */
