@@ -103,7 +103,7 @@ test('bad arguments and places are refused with what to give, and nothing is wri
     [['export', '--before', '2026-02-30', '--to', place], /a day of UTC like/],
     [['export', '--before', 'yesterday', '--to', place], /a day of UTC like/],
     [['export', '--before', '9999-01-01', '--to', place], /before_too_late/],
-    [['export', '--to', place], /--before/],
+    [['export'], /--to/],
     [['export', '--before', '2026-09-01', '--to', 's3://archive/x'], /credentials_missing/],
     [['read', '--from', 's3://Archive/x'], /place_invalid/],
     [['remove', ...options], /Give --account, --before, or both/],

@@ -9,11 +9,16 @@ import { print } from '../print/print.ts'
 /** Opens the archive for a work, and closes it after. */
 export type UseArchive = (work: (storage: Storage) => Promise<void>) => Promise<void>
 
-/** Exports home and every cell. The place is opened, and what an earlier export left unfinished removed, behind the lock. */
-export async function exportLedger(useArchive: UseArchive, before: Date): Promise<void> {
+/**
+ * Exports home and every cell. The place is opened, and what an earlier export left unfinished removed, behind the lock. `given`:
+ * the day before which rows are exported; the latest that may be by default.
+ */
+export async function exportLedger(useArchive: UseArchive, given: Date | undefined): Promise<void> {
   await withFixture({ prepare: false }, async (resources) => {
-    const { checkBefore } = await import('../../webhook/archive/export-archive.ts')
-    checkBefore(before, new Date(systemClock.now()))
+    const { checkBefore, findLatestBefore } = await import('../../webhook/archive/export-archive.ts')
+    const now = new Date(systemClock.now())
+    const before = given ?? findLatestBefore(now)
+    checkBefore(before, now)
     await using _lock = await holdLock(resources)
     await useArchive((storage) => exportDatabases(resources, storage, before))
   })

@@ -19,9 +19,13 @@ export function addLedgerCommands(program: Command): void {
     .description(
       'write ended deliveries and events to Parquet files, without those that are there; run again at any time',
     )
-    .requiredOption('--before <date>', 'those created before this day of UTC, such as 2026-09-01', parseDate)
+    .option(
+      '--before <date>',
+      'those created before this day of UTC, such as 2026-09-01 (default: every day that ended an hour ago)',
+      parseDate,
+    )
     .requiredOption('--to <place>', PLACE)
-    .action(({ before, to }: { before: Date; to: string }) =>
+    .action(({ before, to }: { before?: Date; to: string }) =>
       withArchive({ place: to, isWritten: true }, (use) => exportLedger(use, before)),
     )
   ledger

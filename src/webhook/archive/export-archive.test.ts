@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { addEnded } from '../../../test/harness/delivery/archived-ledger.ts'
-import { checkBefore, type ExportDeps, exportArchive } from './export-archive.ts'
+import { checkBefore, type ExportDeps, exportArchive, findLatestBefore } from './export-archive.ts'
 import type { Manifest } from './manifest.ts'
 import { type ArchiveQuery, kindsOf, readArchive } from './read-archive.ts'
 import { openFolder } from './storage/folder-storage.ts'
@@ -276,4 +276,10 @@ test('a file that reads back otherwise, a damaged one and a foreign manifest are
 test('days that ended less than an hour ago are not exported', () => {
   expect(() => checkBefore(BEFORE, new Date('2026-09-03T00:59:59Z'))).toThrow(/before_too_late/)
   expect(() => checkBefore(BEFORE, new Date('2026-09-03T01:00:00Z'))).not.toThrow()
+})
+
+test('without a day those are exported that ended an hour ago', () => {
+  expect(findLatestBefore(new Date('2026-09-03T00:59:59.999Z'))).toEqual(new Date('2026-09-02'))
+  expect(findLatestBefore(new Date('2026-09-03T01:00:00Z'))).toEqual(new Date('2026-09-03'))
+  expect(findLatestBefore(new Date('2026-09-03T23:59:59.999Z'))).toEqual(new Date('2026-09-03'))
 })

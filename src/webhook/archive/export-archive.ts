@@ -227,9 +227,14 @@ async function storeVerified(
     )
 }
 
+/** The latest day of UTC whose days before have ended for long enough: that of an hour ago. Pure. */
+export function findLatestBefore(now: Date): Date {
+  return new Date(new Date(now.getTime() - BEFORE_AGE_MS).setUTCHours(0, 0, 0, 0))
+}
+
 /** Checks that the days before `before` have ended for long enough. Throws `before_too_late`. */
 export function checkBefore(before: Date, now: Date): void {
-  if (before.getTime() <= now.getTime() - BEFORE_AGE_MS) return
+  if (before <= findLatestBefore(now)) return
   throw new ArchiveError(
     'before_too_late',
     'The days before --before must have ended an hour ago, by UTC: what happens now is not exported. Give an earlier date.',
