@@ -363,8 +363,9 @@ test('the screens are whole in German, and fit a phone there too', async () => {
   await using opened = await c.open('/console/accounts')
   const { page } = opened
   await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
+  await page.reload()
   await page.setViewportSize({ width: 320, height: 700 })
-  const base = `/console/accounts/${account}`
+  const base = `accounts/${account}`
   const screens = [
     ['list', `${base}?tab=sign-in`, '0 nachgewiesen, 1 offen'],
     ['new', `${base}/sign-in/new`, 'Verbindung anlegen'],
@@ -372,8 +373,8 @@ test('the screens are whole in German, and fit a phone there too', async () => {
     ['domains', `${base}/sign-in/${id}?tab=domains`, 'Jetzt prüfen'],
     ['settings', `${base}/sign-in/${id}?tab=settings`, 'Claim der Gruppen'],
   ] as const
-  for (const [name, url, text] of screens) {
-    await page.goto(url)
+  for (const [name, path, text] of screens) {
+    await follow(page, path)
     await page.locator('#main').getByText(text).first().waitFor()
     await takePicture(page, `connection-${name}-german`)
     expect(await measureOverflow(page), name).toBe(0)

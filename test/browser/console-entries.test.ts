@@ -1,6 +1,13 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ConsoleBrowser, signIn, startConsoleBrowser, takePicture, waitForHeading } from './console-browser.ts'
+import {
+  type ConsoleBrowser,
+  follow,
+  signIn,
+  startConsoleBrowser,
+  takePicture,
+  waitForHeading,
+} from './console-browser.ts'
 import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
 
 /** What is entered and not saved. */
@@ -45,7 +52,7 @@ test('another screen, another tab and the way back ask before they drop entries,
   await waitForHeading(page, 'Users')
   expect(await c.d.readWebhook(id)).toMatchObject({ name: 'Not saved' })
 
-  await page.goto(`/console/webhooks/${id}?tab=settings`)
+  await follow(page, `webhooks/${id}?tab=settings`)
   await name.fill('Dropped')
   await page.getByRole('link', { name: 'Users', exact: true }).click()
   await question(page).getByRole('button', { name: 'Leave' }).click()

@@ -69,7 +69,7 @@ test('forms in a page and in a dialog show errors at their fields, and other pro
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await expectFieldError(url, /public/)
 
-  await page.goto('/console/users')
+  await follow(page, 'users')
   await page.getByRole('button', { name: 'New user' }).click()
   const dialog = page.getByRole('dialog', { name: 'New user' })
   await dialog.getByLabel(/^E-mail/).fill('new@example.test')

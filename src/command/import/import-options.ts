@@ -1,7 +1,3 @@
-/** Words of the command line for the systems whose people and OAuth clients can be imported. */
-export const PEOPLE_SOURCE_NAMES = ['supabase-auth', 'keycloak', 'logto'] as const
-export type PeopleSourceName = (typeof PEOPLE_SOURCE_NAMES)[number]
-
 /** The options of `signalbox import`. */
 export interface ImportOptions {
   from: string

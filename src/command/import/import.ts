@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { collect } from '../option/option.ts'
-import { type ImportOptions, PEOPLE_SOURCE_NAMES, type PeopleSourceName } from './import-options.ts'
+import type { ImportOptions } from './import-options.ts'
+import { PEOPLE_SOURCE_NAMES, type PeopleSourceName } from './people/people-source-name.ts'
 import type { PeopleOptions } from './people-command.ts'
 import { SOURCE_NAMES, type SourceName } from './source/source.ts'
 

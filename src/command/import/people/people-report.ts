@@ -1,4 +1,4 @@
-import type { PeopleSourceName } from '../import-options.ts'
+import type { PeopleSourceName } from './people-source-name.ts'
 
 /** `already`: made by an earlier run and left as it is. `skipped`: cannot be imported as it is at the source. */
 export type PeopleOutcome = 'created' | 'would_create' | 'already' | 'skipped'

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type Id, isUuid } from '../../../base/id.ts'
 import { decodeBase32 } from '../../../identity/sign-in/second-factor/totp.ts'
-import type { PeopleSourceName } from '../import-options.ts'
 import { type Foreign, isObject } from '../source/foreign.ts'
 import type { ExportForm, JsonRow } from './json-rows.ts'
+import type { PeopleSourceName } from './people-source-name.ts'
 
 /** A password at the source: the text of a hash that may be read here, none, or a form that is not. */
 export type ForeignPassword = { kind: 'none' } | { kind: 'hash'; text: string } | { kind: 'other'; what: string }

@@ -11,8 +11,8 @@ import {
 import { hashClientSecret } from '../../../oauth/client/client-secret.ts'
 import type { ImportedClient } from '../../../oauth/client/imported/imported-client.ts'
 import { findRedirectFault } from '../../../oauth/client/redirect-uri.ts'
-import type { PeopleSourceName } from '../import-options.ts'
 import { toLine } from '../source/foreign.ts'
+import type { PeopleSourceName } from './people-source-name.ts'
 import { type ForeignApp, type ForeignSecret, toId } from './person.ts'
 
 /** The decision about an OAuth client. */
