@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import type { FrameLocator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { findFreePort, findKeptPort } from '../harness/process/port.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { startProcess } from '../harness/process/process.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { examine, takePicture } from './console-browser.ts'
 import { NO_VIOLATIONS } from './page-browser.ts'
@@ -38,7 +37,7 @@ beforeAll(async () => {
   expect(new URL(service).hostname).toBe('localhost')
   const { body } = await d.call('POST', '/api/v3/identity/api-key', { name: 'platform', permissions: ['*:*'] })
   const example = startProcess({
-    args: [join(PROJECT_ROOT, 'examples', 'portal', 'main.ts')],
+    args: ['--import', './examples/sources.ts', 'packages/create/templates/portal/main.ts'],
     env: { SIGNALBOX_URL: service, SIGNALBOX_KEY: body.data.key, PORT: String(port) },
   })
   stack.defer(async () => void (await example.kill()))

@@ -1,7 +1,13 @@
 import { auditEntry, type ListedEntry } from '../../event/recording/audit.store.ts'
-import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
+
+/** A list of the entries about one row, by their time. */
+export const OF_LOG = {
+  params: IdParams,
+  list: { created_at: { type: 'timestamp', sortable: true } },
+} as const
 
 /** An entry of the audit log as the API shows it. */
 export const AuditRow = namedObject('AuditEntry', {

@@ -1,13 +1,12 @@
 import { buildWholeList } from '../../http/listing/page.ts'
 import type { Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
-import { enumSchema, IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { loadClient } from '../../oauth/client/client.ts'
+import { OF_LOG } from './audit.schema.ts'
 import { type LoggedDecision, loggedDecision, selectDecisions } from './decision-log.store.ts'
-
-const DECISION_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
 
 const LoggedDecisionRow = namedObject('OauthClientDecision', {
   document_id: UuidSchema,
@@ -38,14 +37,13 @@ function toDecisionRow(entry: LoggedDecision): Static<typeof LoggedDecisionRow> 
 export const decisionLogRoutes: Routes<object> = [
   defineList(
     {
+      ...OF_LOG,
       path: '/api/v3/oauth/client/{id}/decision',
       resource: 'oauth-client',
       action: 'find-decisions',
       summary: 'List the decisions of users about an OAuth client',
       description: 'Refusals included, within the retention of the audit log.',
-      params: IdParams,
       data: LoggedDecisionRow,
-      list: DECISION_FIELDS,
     },
     {
       loadParent: ({ db, params }) => loadClient(db, params.id),

@@ -1,13 +1,12 @@
 import { buildWholeList } from '../../http/listing/page.ts'
 import type { Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
-import { enumSchema, IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { loadUser } from '../../identity/user/user.ts'
+import { OF_LOG } from './audit.schema.ts'
 import { type SignIn, selectSignIns, signIn } from './sign-in-log.store.ts'
-
-const SIGN_IN_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
 
 const SignInRow = namedObject('SignIn', {
   document_id: UuidSchema,
@@ -44,14 +43,13 @@ function toSignInRow(entry: SignIn): Static<typeof SignInRow> {
 export const signInLogRoutes: Routes<object> = [
   defineList(
     {
+      ...OF_LOG,
       path: '/api/v3/identity/user/{id}/sign-in',
       resource: 'user',
       action: 'find-sign-ins',
       summary: 'List the sign-ins of a user',
       description: 'Refused ones included, within the retention of the audit log.',
-      params: IdParams,
       data: SignInRow,
-      list: SIGN_IN_FIELDS,
     },
     {
       loadParent: ({ db, params }) => loadUser(db, params.id),

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { systemClock } from '../../../src/base/clock.ts'
 import { buildIdMaker } from '../../../src/base/id.ts'
 import { systemRandom } from '../../../src/base/random.ts'
@@ -11,7 +10,7 @@ import { buildLocalPersonality } from '../fakes/provider/personalities.ts'
 import { startSupabaseSimulator } from '../fakes/supabase-simulator/simulator.ts'
 import { type LocalService, startLocalService } from '../process/local-service.ts'
 import { findFreePort, findKeptPort } from '../process/port.ts'
-import { PROJECT_ROOT, startProcess } from '../process/process.ts'
+import { startProcess } from '../process/process.ts'
 import { type ServiceProcess, startService } from '../process/service-process.ts'
 
 /** The engine that speaks to the provider. */
@@ -81,7 +80,7 @@ export async function startIdentityFixture(engine: EngineName): Promise<Identity
     const other = stack.use(await startService({ ...options, env: { ...env, PORT: '0', SIGNALBOX_ROLES: 'api' } }))
     const apps = stack.use(
       startProcess({
-        args: [join(PROJECT_ROOT, 'examples', 'sso', 'main.ts')],
+        args: ['--import', './examples/sources.ts', 'packages/create/templates/sso/main.ts'],
         env: { SIGNALBOX_URL: service.url, APP_A_PORT: String(portA), APP_B_PORT: String(portB) },
       }),
     )
