@@ -68,6 +68,12 @@ const BANNED_SAMPLES: Record<string, Pick<Rule, 'broken' | 'kept'>> = {
     broken: { 'src/a.test.ts': 'await new Promise((resolve) => setTimeout(resolve, 100))\n' },
     kept: { 'src/a.test.ts': 'clock.advance(100)\n' },
   },
+  'a comment begins with its subject': {
+    broken: { 'src/a.ts': '/** What passes between sweeps, ms. */\nconst SWEEP_MS = 1_000\n' },
+    kept: {
+      'src/a.ts': '/** Interval between sweeps, ms: what a sweep leaves waits for it. */\nconst SWEEP_MS = 1_000\n',
+    },
+  },
   'nothing is left for later': {
     broken: { 'src/a.ts': `// TO${'DO'}: mend\n` },
     kept: { 'src/a.ts': 'const todo = planMigrations()\n' },

@@ -65,6 +65,13 @@ export const BANNED_TEXTS: readonly BannedText[] = [
     message: 'advance the manual clock, or wait for the event itself with a limit',
   },
   {
+    name: 'a comment begins with its subject',
+    pattern: /(?:\/\*\*|\/\/|^ *\*) What\b/m,
+    holdsFor: (path) => /\.(?:tsx?|mjs)$/.test(path) && !isTest(path),
+    looksAt: 'text',
+    message: 'name the thing first: "Interval between sweeps", not "What passes between sweeps"',
+  },
+  {
     name: 'nothing is left for later',
     pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/,
     holdsFor: isOurs,

@@ -8,7 +8,7 @@ const FOLDER = fileURLToPath(new URL('../templates/', import.meta.url))
 /** A refusal with a sentence for the user at the terminal. */
 export class CreateError extends Error {}
 
-/** What a project is made of. */
+/** Parts of a project. */
 export interface CreateOptions {
   /** Path of the folder, which is made unless it is there and empty. */
   folder: string

@@ -113,24 +113,6 @@ describe('a template', () => {
   )
 })
 
-const ROOT = join(import.meta.dirname, '..', '..', '..')
-
-test.each([
-  ...['authentication-app', 'main', 'page', 'signalbox', 'target-app'].map((name) => `sso/${name}.ts`),
-  ...['main', 'page', 'webhooks'].map((name) => `portal/${name}.ts`),
-])(
-  '%s is the file of the example but for its imports: the example loads the packages of the checkout',
-  async (path) => {
-    const readCode = async (folder: string) => {
-      const lines = (await readFile(join(ROOT, folder, path), 'utf8')).split('\n')
-      return lines.filter((line) => line !== '' && !/^(?:import |\/\/ In an app of your own)/.test(line))
-    }
-    const code = await readCode('packages/create/templates')
-    expect(code).not.toEqual([])
-    expect(code).toEqual(await readCode('examples'))
-  },
-)
-
 test.each([
   ['My App', 'my-app'],
   ['..', 'app'],

@@ -41,7 +41,7 @@ export interface RealtimeOptions {
   log?: (line: string) => void
 }
 
-/** What every joined channel has. */
+/** Members of every joined channel. */
 export interface Joined extends ClientEventLine {
   read(): ChannelState
   /** Calls `listener` when the state changes; returns the function that ends this. */

@@ -32,7 +32,7 @@ export type PullLease = {
   readonly nack: () => Promise<void>
 }
 
-/** What a loop of pulls needs. */
+/** Options of a loop of pulls. */
 export type PullOptions = {
   /** Origin of the service: `https://signalbox.example.com`. */
   readonly baseUrl: string

@@ -46,7 +46,7 @@ export async function generateKeyPair(): Promise<{ privateKey: string; publicKey
 
 const PRIVATE_PREFIX = 'whsk_'
 
-/** What precedes the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
+/** Bytes before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
 const PKCS8_HEAD = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20]
 
 async function signAsymmetric(privateKey: string, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
