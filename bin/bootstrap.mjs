@@ -1,5 +1,5 @@
 /**
- * What stands between `npm start` on any machine and the service: it brings in what package-lock.json asks for when something is missing,
+ * Step between `npm start` on any machine and the service: it brings in what package-lock.json asks for when something is missing,
  * then hands over to the Node this project pins, or to a later release of it that the machine has. Plain JavaScript that any Node from 20 on runs, without a dependency.
  */
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'

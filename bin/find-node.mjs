@@ -1,5 +1,5 @@
 /**
- * What every start needs, of a checkout and of an installed package: the Node of this machine that runs the service, its environment,
+ * Needs of every start, of a checkout and of an installed package: the Node of this machine that runs the service, its environment,
  * and the end. Plain JavaScript that any Node from 20 on runs, without a dependency.
  */
 import { spawnSync } from 'node:child_process'

@@ -95,7 +95,7 @@ function buildChart(
 const isOwn = ({ product }: Measurement) => product === 'signalbox'
 const nameOf = ({ product, version }: Measurement) => `${NAMES[product]} ${version}`
 
-/** What others do better, one line a figure; nothing is left out. */
+/** Figures in which others are better, one line each; nothing is left out. */
 function listLosses(measurements: readonly Measurement[]): string[] {
   return SHOWN.flatMap(({ title, digits, isMoreBetter, read }) => {
     const own = measurements

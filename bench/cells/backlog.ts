@@ -1,7 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os'
 import type { DatabasePool } from '../../src/postgres/statement/database.ts'
 
-/** What a side still has to do, over its databases. */
+/** Work left of a side, over its databases. */
 export interface Backlog {
   /** Events that are not routed yet. */
   unrouted: number
@@ -39,7 +39,7 @@ export async function readBacklog(pools: readonly DatabasePool[]): Promise<Backl
   }))
 }
 
-/** What it consists of, by the reason why it waits. Pure. */
+/** Parts of it, by the reason why they wait. Pure. */
 export function describeBacklog({ unrouted, due, claimed, givenBack, retried, errors }: Backlog): string {
   const parts: [number, string][] = [
     [retried, `wait for the retry of a failed attempt (${errors.join(', ')})`],

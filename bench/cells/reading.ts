@@ -14,7 +14,7 @@ const ACCOUNT = '0190a5c0-0000-7000-8000-00000000000a'
 const READ = 500
 const APPEND = 250
 
-/** What a message costs an intake that it does not concern, in ms of CPU. */
+/** Cost of a message for an intake that it does not concern, in ms of CPU. */
 export interface ReadingCost {
   intake: number
   nats: number

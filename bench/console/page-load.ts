@@ -17,7 +17,7 @@ export interface PageLoad {
 const NETWORK = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 96_000 }
 const CPU_SLOWDOWN = 4
 
-/** What a user came for: a figure of the overview, which leads to its rows. The heading alone would be there before them. */
+/** Content that a user came for: a figure of the overview, which leads to its rows. The heading alone would be there before them. */
 const CONTENT = 'main a.row-link'
 
 /** The state of the measuring page. */

@@ -29,7 +29,7 @@ export interface MemberAnswer {
   cpuMs: number
 }
 
-/** What is still missing after this has not kept up. */
+/** Time after which a message that is still missing has not kept up. */
 const ARRIVAL_LIMIT_MS = 10_000
 
 /** Publications that wait for their confirmation at most: a publisher of HTTP waits for its answer. */

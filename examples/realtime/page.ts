@@ -38,7 +38,7 @@ function Contracts({ account }: { account: string }) {
   const [reads, setReads] = useState(0)
   const readAgain = () => setReads((before) => before + 1)
   const isLive = state.kind === 'live'
-  // What happened before the channel was first live was not sent. After an interruption the missed events are.
+  // Events before the channel was first live were not sent. After an interruption the missed events are.
   useEffect(() => {
     if (isLive) setReads((before) => before || 1)
   }, [isLive])

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** What a sealed build is made of once its pages are written: all that Astro and the seal read. Relative to the checkout. */
+/** Sources of a sealed build once its pages are written: all that Astro and the seal read. Relative to the checkout. */
 const INPUTS = [
   'package-lock.json',
   'openapi.json',

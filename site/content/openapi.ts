@@ -81,7 +81,7 @@ export function listCalls(document: OpenApi): Call[] {
   )
 }
 
-/** What a reference points to, or the value itself. Throws for a reference to nothing. Pure. */
+/** Target of a reference, or the value itself. Throws for a reference to nothing. Pure. */
 export function resolve<Value extends object>(document: OpenApi, value: Value | Reference): Value {
   if (!('$ref' in value) || value.$ref === undefined) return value as Value
   const [, kind = '', name = ''] = /^#\/components\/([^/]+)\/(.+)$/.exec(String(value.$ref)) ?? []

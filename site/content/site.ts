@@ -6,7 +6,7 @@ import type { OpenApi } from './openapi.ts'
 import { buildReference, buildRouteIndex } from './reference.ts'
 import { AREAS, buildStart, FIRST_PAGES } from './start.ts'
 
-/** What a site is made of: the repository's documents and generated files. */
+/** Sources of a site: the repository's documents and generated files. */
 export interface SiteInput {
   /** Texts of all Markdown documents by their path in the repository. */
   documents: ReadonlyMap<string, string>

@@ -63,7 +63,7 @@ export const AREAS = [
   },
 ] as const
 
-/** What a reader without the repository opens first. */
+/** First page of a reader without the repository. */
 export const FIRST_PAGES = ['', 'guides/start', 'deployment', 'reference'] as const
 
 /** The first commands, of a release and of a checkout. */

@@ -9,7 +9,7 @@ const ROOT = join(SITE, '..')
 /** The icon of the service's own pages. */
 const ICON = 'src/identity/pages/frame/icon.svg'
 
-/** What the pages are made of, beside generated files. */
+/** Sources of the pages, beside generated files. */
 const DOCUMENTS = ['docs/**/*.md', '[A-Z]*.md', '{packages,examples,sdk}/*/README.md']
 
 /**

@@ -4,7 +4,7 @@ export const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** Time within which repeated key presses count as one. */
 const REPEAT_MS = 1_000
 
-/** What the signals of a process mean, in the order in which they come. */
+/** Meanings of the signals of a process, in the order in which they come. */
 export interface StopSignals {
   /**
    * `stop`: end in order. `exit`: end at once, for a SIGINT over a second after the first signal; other processes take

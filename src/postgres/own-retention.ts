@@ -62,7 +62,7 @@ export interface WalkPage {
 export interface LedgerWalk {
   /** The accounts that it passes over. With others it begins again: the rows of one that is no longer among them count. */
   longer: string
-  /** What is before it was walked. */
+  /** Position before which everything was walked. */
   mark: WalkPosition
   /**
    * Position of the second look, which goes round and round: a row before the mark may have been locked, ended late, or

@@ -35,7 +35,7 @@ export interface Judgement {
   limitOf: (tests: readonly TestOfRun[]) => number
 }
 
-/** What the process of tests writes down before each file. */
+/** Note that the process of tests writes down before each file. */
 export interface ProcessNote {
   pid: number
   /** Memory that it holds, in bytes. */
@@ -186,7 +186,7 @@ export async function openTestSession(
     clearTimeout(timer)
     const passed = new Set(readTests(result).tests.map(({ id }) => id))
     const { late } = await readNote()
-    // What hung would go on.
+    // A test that hung would go on.
     if (isLate || late) await endProcess()
     if (late) return { failure: { ...late, isAssertion: false, isLate: true }, passed }
     if (isLate) return { failure: { name: 'all', isAssertion: false, isLate }, passed }
@@ -194,7 +194,7 @@ export async function openTestSession(
   }
 
   /**
-   * What failed runs once more, alone, with longer limits, and counts when it fails again: one that fails by chance, or for the
+   * A failed test runs once more, alone, with longer limits, and counts when it fails again: one that fails by chance, or for the
    * load of the machine, judges nothing. State left by an earlier change fails no assertion about a value: in a new process.
    */
   async function failsAgain(judgement: Judgement, failure: Failure): Promise<Failure | undefined> {
@@ -209,7 +209,7 @@ export async function openTestSession(
     files: [...byFile.keys()],
     look: async (files) => {
       const found = await lookOnce(files)
-      // What an earlier change left in the process may have failed them.
+      // Leftovers of an earlier change in the process may have failed them.
       if (found.failed.length > 0 && rounds > 1) await endProcess()
       return rounds === 0 ? lookOnce(files) : found
     },

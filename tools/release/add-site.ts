@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-/** What the documentation site is built of, beside what the service is built of. */
+/** Sources of the documentation site, beside those of the service. */
 export const SITE_FILES = [
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   ...['docs', 'examples', 'sdk', 'site'],

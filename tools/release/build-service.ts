@@ -35,7 +35,7 @@ const DOCUMENTS = [
 /** Files around a release for operators (docs/deployment.md#packages). Image and compose file are built in a checkout. */
 const OPERATED = ['deploy/grafana', 'deploy/helm', 'deploy/prometheus', 'deploy/systemd', '.env.example']
 
-/** What the release has as it lies in the checkout. */
+/** Files that the release has as they lie in the checkout. */
 const COPIED = [
   ...[...LAUNCHER, ...DOCUMENTS, ...OPERATED],
   ...['CHANGELOG.md', 'LICENSE', 'catalogue.json', 'migrations', 'openapi.json'],
@@ -44,7 +44,7 @@ const COPIED = [
 /** Sources that the service imports beside its own: the receiver's commands use what receivers use. */
 const SOURCES = ['src/**/*', 'packages/webhooks/src/**/*']
 
-/** What a release is built of, beside `INSTALL_FILES`. */
+/** Sources of a release, beside `INSTALL_FILES`. */
 export const BUILD_FILES = [
   ...new Set([
     ...COPIED.filter((path) => !path.startsWith('bin/')),

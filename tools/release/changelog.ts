@@ -37,7 +37,7 @@ export function findSection(changelog: string, version: string): string | undefi
   return parseSections(changelog).find(isWanted)?.text
 }
 
-/** What differs from the form, a sentence for each; empty for a changelog that has it. */
+/** Differences from the form, a sentence for each; empty for a changelog that has it. */
 export function findFaults(changelog: string): string[] {
   const sections = parseSections(changelog)
   const faults = changelog.startsWith('# Changelog\n') ? [] : ['The first line is not "# Changelog".']

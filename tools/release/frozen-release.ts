@@ -10,7 +10,7 @@ export const RELEASES = join(import.meta.dirname, '..', '..', 'releases')
 
 const RECORD = 'release.json'
 
-/** What is kept of the last release, for the test of an upgrade from it. */
+/** Files that are kept of the last release, for the test of an upgrade from it. */
 export interface FrozenRelease {
   version: string
   /** Name of the tarball that was published, in the folder of the record, and its hash as npm writes it. */

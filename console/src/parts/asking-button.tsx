@@ -8,7 +8,7 @@ interface AskingButtonProps {
   label: string
   /** Title of the question. Default: the label. */
   title?: string
-  /** What is lost. */
+  /** Text of what is lost. */
   text: string
   make: () => Promise<unknown>
   /** The answers that are not true any more. */

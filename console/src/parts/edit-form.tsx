@@ -8,7 +8,7 @@ import type { RowEdit } from './row-edit.ts'
 
 interface EditFormProps<Fields extends object> {
   edit: RowEdit<Fields>
-  /** What each field is called where two edits meet. */
+  /** Label of each field where two edits meet. */
   labels: Readonly<Record<keyof Fields & string, string>>
   /** How the value of a field is shown there. Default: as text. */
   show?: { readonly [Name in keyof Fields & string]?: (value: Fields[Name]) => string }
@@ -67,7 +67,7 @@ export function EditForm<Fields extends object>(props: EditFormProps<Fields>) {
   )
 }
 
-/** What a field was, and what somebody else made of it. */
+/** Value of a field, and the value that somebody else gave it. */
 function Difference({ base, now }: { base: string; now: string }) {
   return (
     <>

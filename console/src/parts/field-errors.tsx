@@ -30,7 +30,7 @@ const NONE: Shared = { errors: [], claim: () => () => {}, drop: () => {} }
 const Errors = createContext<Shared>(NONE)
 
 interface FieldErrorsProps {
-  /** What the last submission came to. */
+  /** Error of the last submission. */
   error: unknown
   /** The form in which the first input with an error gets the focus. */
   root: () => HTMLElement | null

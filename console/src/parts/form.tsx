@@ -75,7 +75,7 @@ export function CheckedForm({
 }: {
   change: Omit<FormChange, 'mutate'>
   onSubmit: () => void
-  /** What stands below the errors: the buttons. */
+  /** Content below the errors: the buttons. */
   below: ReactNode
   maxWidth?: number | undefined
   /** Whether there are entries that are not saved. Default: something was typed or chosen since the last success. */

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { ProblemCard } from './problem.tsx'
 
 interface LoadedProps<Answer> {
-  /** What is read; `useQuery` returns one. */
+  /** The query; `useQuery` returns one. */
   query: {
     data: Answer | undefined
     isPending: boolean
@@ -16,7 +16,7 @@ interface LoadedProps<Answer> {
   children: (answer: Answer) => ReactNode
 }
 
-/** What a query reads, in each of its states. After a failed read of fresh data, the content stays below the problem. */
+/** Content of a query, in each of its states. After a failed read of fresh data, the content stays below the problem. */
 export function Loaded<Answer>({ query, height, children }: LoadedProps<Answer>) {
   return (
     <>

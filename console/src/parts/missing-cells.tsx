@@ -3,7 +3,7 @@ import { notifyManager, useQueryClient } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
 import { useTranslation } from 'react-i18next'
 
-/** What an answer says when a database of the service is away. */
+/** Part of an answer when a database of the service is away. */
 interface Incomplete {
   missing_cells?: readonly string[]
 }

@@ -10,7 +10,7 @@ interface NoMatchProps {
   onClear?: (() => void) | undefined
 }
 
-/** What stands in place of a list that its filters leave empty: which these are, and what clears them. */
+/** Replacement for a list that its filters leave empty: which these are, and what clears them. */
 export function NoMatch({ filters = [], onClear }: NoMatchProps) {
   const { t } = useTranslation()
   const active = filters.flatMap(([label, value]) => (value ? [{ label, value }] : []))

@@ -62,7 +62,7 @@ export function ProblemCard({
   )
 }
 
-/** What a submission of a form came to: a sentence where its inputs show every error, else the card with the others. */
+/** Result of a submission of a form: a sentence where its inputs show every error, else the card with the others. */
 export function SubmissionError({
   error,
   unshown,

@@ -25,7 +25,7 @@ interface RowEditProps<Row, Fields> {
   fieldsOf: (row: Row) => Fields
   /** Changes these fields alone, on the condition of the tag: what somebody else changed beside them stays. */
   send: (changed: Partial<Fields>, ifMatch: string | undefined) => Promise<{ data: Row }>
-  /** What else the change touches. */
+  /** Other queries that the change touches. */
   touches: readonly QueryKey[]
   onDone?: () => unknown
 }
@@ -69,7 +69,7 @@ export function useRowEdit<Row, Fields extends object>(props: RowEditProps<Row, 
       queries.setQueryData(queryKey, { ...made, etag: entityTagOf(made) })
       const saved = fieldsOf(made.data)
       setBase(saved)
-      // What was typed while the change was on its way stays.
+      // Entries typed while the change was on its way stay.
       setDraft((typed) => ({ ...saved, ...pick(listDifferences(sent, typed), typed) }))
       return onDone?.()
     },
@@ -99,7 +99,7 @@ export function useRowEdit<Row, Fields extends object>(props: RowEditProps<Row, 
 const pick = <Fields extends object>(names: readonly (keyof Fields & string)[], fields: Fields) =>
   Object.fromEntries(names.map((name) => [name, fields[name]])) as unknown as Partial<Fields>
 
-/** What `useRowEdit` returns. */
+/** Result of `useRowEdit`. */
 export type RowEdit<Fields extends object> = Pick<
   ReturnType<typeof useRowEdit<unknown, Fields>>,
   'mine' | 'theirs' | 'base' | 'current' | 'isConflict' | 'save' | 'submit' | 'reload' | 'overwrite'

@@ -1,6 +1,6 @@
 import type { MouseEvent } from 'react'
 
-/** What answers a click itself, so that the row around it does not. */
+/** Elements that answer a click themselves, so that the row around them does not. */
 const OWN_CLICK = 'a, button, input, select, textarea, label, summary, [role="menu"], [role="dialog"]'
 
 /**
@@ -10,7 +10,7 @@ const OWN_CLICK = 'a, button, input, select, textarea, label, summary, [role="me
  */
 export function openRow(event: MouseEvent): void {
   const { target, button, ctrlKey, metaKey, shiftKey, altKey } = event
-  // What a portal of React draws elsewhere, as a menu, comes by here too.
+  // Clicks in a portal of React that draws elsewhere, as a menu does, come by here too.
   if (!(target instanceof Element) || !event.currentTarget.contains(target)) return
   if (button !== 0 || event.defaultPrevented || target.closest(OWN_CLICK)) return
   if (getSelection()?.type === 'Range') return

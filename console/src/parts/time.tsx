@@ -6,7 +6,7 @@ import { formatInstant } from './format-instant.ts'
 import { Hint } from './hint.tsx'
 import { dateFormat } from './words/formats.ts'
 
-/** What is less far ahead is counted down by the second, ms. */
+/** Distance below which a time ahead is counted down by the second, ms. */
 const NEAR_MS = 120_000
 
 /** The time, again each second while a component shows it. */

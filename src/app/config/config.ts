@@ -182,7 +182,7 @@ function buildConfig(values: Values, directory: string) {
   }
 }
 
-/** What the service answers to whom, and what it reports. */
+/** Answers of the service by caller, and its reports. */
 function readServing(values: Values) {
   return {
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE ?? 30_000,

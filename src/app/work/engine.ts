@@ -35,7 +35,7 @@ export interface EngineOptions {
 /** The workers of a process that every database with webhooks has: home and each cell. */
 export interface Engine {
   lease: KeptLease
-  /** What other dispatchers of the process share with those of the engine. */
+  /** Parts that other dispatchers of the process share with those of the engine. */
   own: { lease: KeptLease; onOwnFault: Metrics['countOwnFault'] }
   dispatcher: Dispatcher
   /** Publishes realtime messages; undefined in log-only mode. */
@@ -49,7 +49,7 @@ export interface Engine {
   pulls: PullDeps
   leaseEnder: LeaseEnder
   maintenance: Maintenance
-  /** What runs with the role maintenance. */
+  /** Workers of the role maintenance. */
   housekeeping: readonly Loop[]
   /** Notifies this process and the others of work. Never throws. */
   notify(): void

@@ -47,7 +47,7 @@ export interface WorkerParts {
   maintenanceDatabase?: DatabasePool
   /** The databases that hold accounts. Not before the app is built. */
   findCells: () => Cells
-  /** What is known of the cells; undefined without any. Not before the app is built. */
+  /** Known facts of the cells; undefined without any. Not before the app is built. */
   readCellFacts: ReadCellFacts
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */

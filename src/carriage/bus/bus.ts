@@ -14,7 +14,7 @@ export interface Bus {
   stop(): Promise<void>
 }
 
-/** What a bus tells its process. */
+/** Reports of a bus to its process. */
 export interface BusCallbacks {
   onText: (text: string) => void
   /** Runs when the bus opens and when it closes. */

@@ -14,7 +14,7 @@ const STOPPED_MS = 60_000
 /** Bytes of home's log of changes that a cell may not have confirmed. */
 const LAG_BYTES = 256 * 1024 * 1024
 
-/** What is known of one database. */
+/** Known state of one database. */
 export interface DatabaseStatus {
   name: string
   state: CellRecord['state'] | 'home'
@@ -22,7 +22,7 @@ export interface DatabaseStatus {
   is_reachable: boolean
   /** Of a cell: the rows that it has of home. */
   reference: { is_running: boolean; copying: number; lag_bytes: number | null } | null
-  /** What waits in its outbox. */
+  /** Events that wait in its outbox. */
   outbox: Pick<EventLogFacts, 'waiting' | 'oldest_waiting_s' | 'has_relay'> | null
   intake: {
     sequence: number
@@ -180,7 +180,7 @@ function describe(given: {
   }
 }
 
-/** What to do about one database. `takesIn`: there are cells, whose events home takes in, and they those of home. Pure. */
+/** Remedies for one database. `takesIn`: there are cells, whose events home takes in, and they those of home. Pure. */
 function findRemedies(
   { name, is_reachable: isReachable, reference, outbox, intake }: DatabaseStatus,
   { cell, takesIn }: { cell: { source: SourceFacts; isJoining: boolean } | undefined; takesIn: boolean },

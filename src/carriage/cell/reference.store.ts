@@ -2,7 +2,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, soleRowStatement, statement } from '../../postgres/statement/statement.ts'
 import { LOG_SKEW_MS } from '../log/log.ts'
 
-/** What home must let its user do. */
+/** Rights that home must give its user. */
 export interface HomeFacts {
   walLevel: string
   /** Connections by which servers of cells read its changes, at most. */
@@ -20,7 +20,7 @@ export const readHomeFacts = soleRowStatement<HomeFacts>(`
     has_database_privilege(current_database(), 'create') as "mayPublish",
     exists (select from event_log) as "hasLog"`)
 
-/** What a database has that is to be a cell. */
+/** State of a database that is to be a cell. */
 export interface CandidateFacts {
   version: number
   /** Whether its user may subscribe to another database and create tables. */
@@ -132,7 +132,7 @@ export const readReferenceFacts = soleRowStatement<ReferenceFacts>(`
     where d.datname = current_database() and s.subname = 'signalbox_reference') s on true
   left join pg_stat_subscription p on p.subid = s.oid and p.relid is null`)
 
-/** What home keeps for a cell. */
+/** Reference of home for a cell. */
 export interface SourceFacts {
   /** Bytes of home's log of changes that the cell has not confirmed; null without a slot. */
   lagBytes: number | null

@@ -10,7 +10,7 @@ export interface IntakePlace {
   self: string
 }
 
-/** What a batch of the log has for a database. */
+/** Content of a batch of the log for a database. */
 export interface IntakeDecision {
   /** Events that other databases recorded. The statement that writes them knows which accounts and types concern it. */
   events: CarriedEvent[]
@@ -23,7 +23,7 @@ export interface IntakeDecision {
 }
 
 /**
- * What concerns a database of the messages of the log: a cell events of home, home events of cells. Those without a header
+ * Messages of the log that concern a database: a cell events of home, home events of cells. Those without a header
  * were appended before there were cells. `isPassedOver`: types whose events their database has dealt with. Pure.
  */
 export function decideIntake(

@@ -93,7 +93,7 @@ const buildTake = (wanted: string) =>
 const takeInCell = buildTake(OF_ACCOUNTS)
 const takeInHome = buildTake(OF_GLOBAL_WEBHOOKS)
 
-/** What is taken in, and the position behind it. */
+/** Events that are taken in, and the position behind them. */
 export interface Taking extends Lease {
   isHome: boolean
   events: readonly CarriedEvent[]

@@ -83,7 +83,7 @@ export function buildIntake(given: IntakeDeps): Intake {
   const suspicion = buildSuspicion(deps.monotonicMs)
   const stopping = new AbortController()
   let log: EventLog | undefined
-  /** What the database said last; undefined until the lease is taken, and after each failure. */
+  /** Last answer of the database; undefined until the lease is taken, and after each failure. */
   let state: IntakeState | undefined
   let renewedAtMs = 0
   let isFailing = false
@@ -190,7 +190,7 @@ export function buildIntake(given: IntakeDeps): Intake {
     },
     stop: () => {
       stopping.abort()
-      // What waits for an answer of the log ends with its connection.
+      // A wait for an answer of the log ends with its connection.
       void closeLog()
     },
   }

@@ -111,7 +111,7 @@ export function checkPosition(position: LogPosition, state: LogState): void {
     throw new LogError('expired', `The log begins at ${state.firstSequence}, after the position ${position.sequence}.`)
 }
 
-/** What identifies a stored message, in 43 characters: a hash of its id and the time at which it was stored. Pure. */
+/** Identity of a stored message, in 43 characters: a hash of its id and the time at which it was stored. Pure. */
 export function fingerprintOf({ id, storedAt }: Pick<LogEntry, 'id' | 'storedAt'>): string {
   return createHash('sha256').update(`${storedAt.toISOString()} ${id}`).digest('base64url')
 }

@@ -18,7 +18,7 @@ export const LEDGER: readonly LedgerPart[] = [
   { table: 'event_occurrence', column: 'account', of: 'account' },
   { table: 'webhook_dispatch_ended', column: 'webhook', of: 'webhook' },
   { table: 'realtime_message_ended', column: 'account', of: 'account' },
-  // What was done with a webhook; entries of its account stay where they were written.
+  // Audit entries of webhooks; entries of its account stay where they were written.
   { table: 'audit_log', column: 'target', of: 'webhook' },
 ]
 
@@ -46,7 +46,7 @@ export const STATE: readonly StatePart[] = [
   { table: 'webhook_throttle', owned: 't.webhook = any($webhooks)' },
   { table: 'webhook_mail_notice', owned: 't.webhook = any($webhooks)' },
   { table: 'webhook_mail_turn', owned: 't.account = $account' },
-  // What has ended is posted where it was.
+  // Ended rows are posted where they were.
   { table: 'alert_incident', owned: 't.resolved_at is null and t.subject = any($webhooks::text[])' },
   { table: 'replay_job', owned: 't.accounts[1] = $account and t.accounts = array[$account]' },
   { table: 'replay_job_item', owned: `t.job in (${JOBS})` },

@@ -205,7 +205,7 @@ async function copyState(running: RunningMove, from: Database, to: Database): Pr
         running.onCopied(table, count)
         if (!(await renewMove(running.at(null), move))) throw new MoveSupersededError()
       }
-      // What waits stays at rest until the account is open here.
+      // Rows that wait stay at rest until the account is open here.
       await restQueues(target, move.account)
       const end = await readLogEnd(source)
       const adopted = end && decideAdopted(end)

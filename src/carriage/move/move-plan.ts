@@ -3,7 +3,7 @@ import type { AccountId } from '../../base/id.ts'
 /** A database that holds accounts: the name of a cell; null for home. */
 export type Place = string | null
 
-/** What may be written for an account in a database (`fence_lets` in the migrations). */
+/** Writes that a database lets pass for an account (`fence_lets` in the migrations). */
 export type FenceState = 'open' | 'held' | 'closed' | 'gone'
 
 /** The steps of a move, in their order; `back` takes the place of what is left, until `switch` has begun. */
@@ -32,7 +32,7 @@ export type MoveEffect =
   | { kind: 'await-outbox'; at: Place }
   /** The intake has read the log as far as it reaches now, once the outboxes are empty. */
   | { kind: 'await-intake'; at: Place; of: 'told' | 'recorded' }
-  /** What waits is claimed no more. */
+  /** No row that waits is claimed any more. */
   | { kind: 'rest'; at: Place }
   /** Attempts and leases under way, results that are not added up. */
   | { kind: 'await-attempts'; at: Place }
@@ -120,7 +120,7 @@ export function planStep(move: AccountMove): MoveEffect[] {
 
 function planDrain({ source, target }: AccountMove): MoveEffect[] {
   return [
-    // What home has told of the account reaches the source while it still takes it.
+    // Messages of home about the account reach the source while it still takes it.
     ...(source === null
       ? []
       : ([

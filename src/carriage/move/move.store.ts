@@ -17,7 +17,7 @@ export interface CopiedKey {
   id: string
 }
 
-/** What is copied: the last key of each part that has been begun, null for a complete one. */
+/** Progress of the copy: the last key of each part that has been begun, null for a complete one. */
 export interface CopyProgress {
   parts?: Record<string, CopiedKey | null>
   /** The last ordinal of the source before the copy, and the rows so far. */

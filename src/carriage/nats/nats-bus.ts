@@ -116,7 +116,7 @@ const proofOf = ({ options, proofs }: BusContext) => `${PROOF}${options.id} ${pr
 
 function take(context: BusContext, subject: string, data: Uint8Array): void {
   const { options, own } = context
-  // What this process has sent is no news, but for its proofs.
+  // Messages of this process are no news, but for its proofs.
   const isOwn = subject === own
   if (isOwn && data.byteLength > PROOF_LIMIT_BYTES) return
   for (const text of openTexts(options.keys, data)) {

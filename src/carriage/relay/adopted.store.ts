@@ -19,7 +19,7 @@ export const ADOPTED = `adopted_incarnation as "adoptedIncarnation",
   case when adopted_incarnation is not null then adopted_sequence::float8 end as "adoptedSequence",
   case when adopted_incarnation is not null then adopted_event end as "adoptedEvent"`
 
-/** What a database knows of the log, and whether it publishes events again. */
+/** Knowledge of a database about the log, and whether it publishes events again. */
 export interface EndFacts extends AdoptedEnd {
   incarnation: string | null
   sequence: number
@@ -34,7 +34,7 @@ export const readLogEnd = rowStatement<EndFacts>(`
     own_event as "ownEvent", ${ADOPTED}, republish_until is not null as "isRepublishing"
   from event_log where name = 'events'`)
 
-/** What the target of a move takes over with the events of the account; undefined when the source appended none. Pure. */
+/** Position that the target of a move takes over with the events of the account; undefined when the source appended none. Pure. */
 export function decideAdopted(source: EndFacts): AdoptedEnd | undefined {
   const { incarnation, ownSequence, ownEvent, adoptedIncarnation, adoptedSequence, isRepublishing } = source
   const hasOwn = incarnation !== null && ownSequence !== null

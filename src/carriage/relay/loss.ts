@@ -17,13 +17,13 @@ export interface FoundLoss {
  */
 const MARGIN_MS = 300_000
 
-/** What a database knows of the log. */
+/** Knowledge of a database about the log. */
 export type KnownOfLog = Pick<
   RelayState,
   'incarnation' | 'sequence' | 'ownSequence' | 'ownEvent' | 'adoptedIncarnation' | 'adoptedSequence' | 'adoptedEvent'
 >
 
-/** What the log has at the two places that its database knows. */
+/** Content of the log at the two places that its database knows. */
 export interface KnownEntries {
   own: Pick<LogEntry, 'id'> | undefined
   adopted: Pick<LogEntry, 'id'> | undefined
@@ -60,7 +60,7 @@ function compare(
 ): Difference | undefined {
   if (known.incarnation === null) return undefined
   if (known.incarnation !== state.incarnation) return { loss: 'replaced', isCertain: true }
-  // What age or size has removed cannot be compared.
+  // Messages that age or size has removed cannot be compared.
   const isKept = known.sequence !== null && known.sequence >= state.firstSequence
   if (isKept && entry && entry.id !== known.event) return { loss: 'behind', isCertain: true }
   return state.sequence < known.last || (isKept && !entry) ? { loss: 'behind', isCertain: false } : undefined

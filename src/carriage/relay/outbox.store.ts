@@ -169,7 +169,7 @@ export const beginRepublication = testStatement<{ after: Date; now: Date }>(
   `update event_log set ${BEGIN} where name = 'events'`,
 )
 
-/** What came by a move meanwhile is compared by the next check. */
+/** Messages that came by a move meanwhile are compared by the next check. */
 const note = statement<
   RelayState,
   { after: Date; now: Date; loss: string; incarnation: string; sequence: number; relay: string } & AdoptedEnd

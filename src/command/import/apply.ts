@@ -116,7 +116,7 @@ async function changeOnce({ client, clock }: ApplyDeps, change: KeyedChange): Pr
   for (let tries = 1; ; tries += 1) {
     try {
       const { data, isReplayed } = await client.callOnce<{ document_id: string }>(change)
-      // What a later try finds may have been made by the first, whose answer was lost.
+      // A row that a later try finds may have been made by the first, whose answer was lost.
       return { id: data.document_id, isOfEarlierRun: isReplayed && tries === 1 }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

@@ -19,7 +19,7 @@ export interface JobKind<Id extends string, Job, Claimed extends { job: Job }, P
   step(tx: Database, claimed: Claimed, now: Date): Promise<JobStepResult<Progress> | undefined>
 }
 
-/** What the mover of a kind of job needs beside it. */
+/** Dependencies of the mover of a kind of job. */
 export type JobWorkerDeps = Pick<
   JobRunnerDeps<string, { status: string }>,
   'db' | 'clock' | 'isTrusted' | 'logger' | 'onQueued' | 'latch'

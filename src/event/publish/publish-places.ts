@@ -56,7 +56,7 @@ async function publishParts(
   const body = served.context.body as Static<typeof PublishBody>
   await prepare(served)
   await checkPublications(served.context.db, { ...readPublications(body), scope: served.context.scope })
-  // What is prepared holds for all parts.
+  // The preparation holds for all parts.
   const { prepare: _prepare, ...route } = served.route
   const ids: EventId[] = []
 

@@ -13,7 +13,7 @@ export function buildCellAway(cells: readonly string[], cause?: unknown): Proble
   )
 }
 
-/** What a database answered. */
+/** Answer of a database. */
 export interface Answered<Result> {
   place: Place
   answer?: Result

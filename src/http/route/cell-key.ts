@@ -12,7 +12,7 @@ export interface RowOwner {
 export type FindOwner = (db: Database, id: string) => Promise<RowOwner | undefined>
 
 /**
- * What tells the database of a request about rows that live in cells (docs/decisions/0062-cells.md).
+ * Member of a request that tells the database of rows that live in cells (docs/decisions/0062-cells.md).
  *
  * - `scope`: that of the only account that the caller reaches, or that the filter `account|eq|` names, or of the row that
  *   one of `filters` names by its id (`webhook|eq|`). Where it may be several: with `several: 'merge'` all of them are read
@@ -39,7 +39,7 @@ export interface ReachedDatabase {
   /** The name of the cell; null for home. */
   cell: string | null
   db: Database
-  /** What the caller reaches of it: the accounts that are there, or everything. */
+  /** Reach of the caller in it: the accounts that are there, or everything. */
   scope: PermissionScope
 }
 

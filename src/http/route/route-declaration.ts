@@ -87,7 +87,7 @@ export interface RouteDeclaration {
   /** The verb: `create`, `find-all`, `rotate-secret`. */
   action: string
   accountScope: AccountScope
-  /** What tells the database of a request, where its rows live in cells. Default: home. */
+  /** Member of a request that tells its database, where its rows live in cells. Default: home. */
   cell?: CellKey
   /** The permission of the route, where two routes share one. Default `resource:action`. */
   permission?: `${string}:${string}`

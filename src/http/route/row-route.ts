@@ -94,7 +94,7 @@ export function defineRead<Deps, const Declaration extends ReadDeclaration, Foun
   })
 }
 
-/** What the routes of one row declare alike. `path` and `params` name the row; `rowTag` is for its read and its update. */
+/** Declarations that the routes of one row share. `path` and `params` name the row; `rowTag` is for its read and its update. */
 type RowDeclaration = Omit<RouteDeclaration, 'method' | 'action' | 'summary'>
 
 type Additions = Partial<RouteDeclaration> & Pick<RouteDeclaration, 'summary'>

@@ -9,7 +9,7 @@ const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 const ALL_UNSAFE = new RegExp(`${UNSAFE.source}+`, 'gu')
 
-/** What is wrong with a shown name; undefined for nothing. Pure. */
+/** Fault of a shown name; undefined for none. Pure. */
 export function findNameFault(name: string): 'unsafe_character' | 'blank' | undefined {
   if (UNSAFE.test(name)) return 'unsafe_character'
   return VISIBLE.test(name) ? undefined : 'blank'

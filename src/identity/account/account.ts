@@ -147,7 +147,7 @@ export interface JoinDeps {
   signInByMail: boolean
 }
 
-/** What a user loses by joining an account: what it opened by ways in that are not its own from then on. */
+/** Access that a user loses by joining an account: what it opened by ways in that are not its own from then on. */
 export type JoinEnds = 'nothing' | 'access' | 'access-and-keys'
 
 /**

@@ -112,7 +112,7 @@ async function authenticateSession(
   return { caller, userId, tokenChanges: [`s:${sessionId}`], expiresAt: earlier(touchAt, tokenEndsAt) }
 }
 
-/** What a token lacks in an account that proven sessions alone reach. Pure. */
+/** Reason why a token is refused in an account that proven sessions alone reach. Pure. */
 function describeNarrowing(
   { narrowed, accountPatterns }: Pick<Holdings, 'accountPatterns'> & { narrowed: NarrowedRecord | null },
   findPath: (connection: string) => string | null,

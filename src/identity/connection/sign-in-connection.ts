@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { findConnection, findSignInConnection } from './connection.store.ts'
 
-/** What verifies the responses of the enabled SAML connection with this id, of an account that is not deleted. */
+/** Settings that verify the responses of the enabled SAML connection with this id, of an account that is not deleted. */
 export async function findSamlVerifier(db: Database, id: string) {
   const found = await findSignInConnection(db, id)
   if (found?.kind !== 'saml' || found.issuer === null || found.certificates === null) return undefined

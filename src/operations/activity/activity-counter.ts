@@ -21,7 +21,7 @@ const HISTORY_MS = 31 * 24 * 3_600_000
 /** Maximum span that one transaction counts: its rows are read at once. */
 const SPAN_MS = 24 * 60 * MINUTE_MS
 
-/** What is counted from rows, long after it happened too. */
+/** Things that are counted from rows, long after they happened too. */
 const COUNTS = { 'sign-in': countSignIns, realtime: countEndedMessages } as const satisfies Partial<
   Record<ActivityKind, (db: Database, span: { from: Date; to: Date }) => Promise<ActivitySum[]>>
 >

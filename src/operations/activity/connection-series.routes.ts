@@ -17,7 +17,7 @@ const ConnectionSeries = namedObject('RealtimeConnectionSeries', {
   buckets: Type.Array(namedObject('RealtimeConnectionBucket', { at: TimestampSchema, ...CONNECTIONS })),
 })
 
-/** What the readings of a span come to: the mean to one decimal, and the highest. Pure. */
+/** Summary of the readings of a span: the mean to one decimal, and the highest. Pure. */
 function summarizeReadings(sums: Sums): { average: number | null; peak: number | null } {
   const minutes = sums.get('minutes') ?? 0
   if (minutes === 0) return { average: null, peak: null }

@@ -33,7 +33,7 @@ function toDecisionRow(entry: LoggedDecision): Static<typeof LoggedDecisionRow> 
   }
 }
 
-/** What users allowed an app to do, and what they refused (docs/contract/oauth.md#decision-log). */
+/** Decisions of users about an app, allowed and refused (docs/contract/oauth.md#decision-log). */
 export const decisionLogRoutes: Routes<object> = [
   defineList(
     {

@@ -7,7 +7,7 @@ import { findStart } from './series.ts'
 /** Members and webhooks of an account that are counted: beyond them the answer does not grow, and neither does its cost. */
 export const COUNT_LIMIT = 1_000
 
-/** What an account holds, and its deliveries of the last 24 hours. */
+/** Rows of an account, and its deliveries of the last 24 hours. */
 export interface AccountActivity {
   account: AccountId
   /** Up to `COUNT_LIMIT`, without deleted users. */
@@ -57,7 +57,7 @@ const selectActivity = statement<
   ) o
   order by x.place`)
 
-/** What these accounts hold and did. Omits deleted ones and those outside `scope`. */
+/** Rows and deliveries of these accounts. Omits deleted ones and those outside `scope`. */
 export function readAccountActivity(
   db: Database,
   { accounts: ids, now, scope }: { accounts: readonly string[]; now: Date; scope: PermissionScope },

@@ -14,7 +14,7 @@ export const RangeQuery = Type.Object({
   ),
 })
 
-/** What the routes of the dashboard of webhooks declare alike. */
+/** Declarations that the routes of the dashboard of webhooks share. */
 export const OF_DASHBOARD = {
   method: 'GET',
   resource: 'webhook',

@@ -13,14 +13,14 @@ import { FACTS_LIFETIME_MS, type WebhookOutFacts } from './webhook-out.ts'
 /** How long a cell may be joining: its first copy of the reference rows ends within minutes. */
 const JOINING_LIMIT_MS = 1_800_000
 
-/** What is known of home and its cells, at most 5 s old. */
+/** Known facts of home and its cells, at most 5 s old. */
 export interface CellFacts {
   status: CellStatus
   /** The figures of each cell that answers, by name. */
   figures: ReadonlyMap<string, CellFigures>
 }
 
-/** What home adds to its own figures of a cell. */
+/** Figures that home adds to those of a cell. */
 export interface CellFigures {
   webhookOut: WebhookOutFacts
   secrets: SecretFacts

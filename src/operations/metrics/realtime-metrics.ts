@@ -22,7 +22,7 @@ export interface RealtimeMetrics {
   watchBus(read: () => BusFacts | undefined): void
 }
 
-/** What a process knows of the bus; undefined before its server runs. */
+/** Knowledge of a process about the bus; undefined before its server runs. */
 export interface BusFacts {
   isOnBus: boolean | undefined
   /** Messages sent by the bus, and through the database. */

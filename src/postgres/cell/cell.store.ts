@@ -24,7 +24,7 @@ export async function findPlaces(
   return new Map(rows.map(({ account, cell, version }) => [account, { cell, version }]))
 }
 
-/** What a database is. */
+/** Kind of a database. */
 export interface DatabaseIdentity {
   /** The service, by an id of its home. */
   home: string

@@ -12,7 +12,7 @@ export interface DirectedAccount {
   isMoving: boolean
 }
 
-/** What home says of the places of accounts at one instant. */
+/** Places of accounts by home, at one instant. */
 export interface DirectoryState {
   /** Raised by each process that takes a move over: while it stays, no further account is being copied. */
   epoch: string

@@ -83,7 +83,7 @@ function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): v
   socket.on('timeout', () => {
     const { bytesRead, bytesWritten } = socket
     void systemClock.sleep(READ_FIRST_MS).then(() => {
-      // What was sent meanwhile has a limit of its own.
+      // A statement that was sent meanwhile has a limit of its own.
       if (socket.bytesRead !== bytesRead || socket.bytesWritten !== bytesWritten) return
       if (socket.destroyed || !judge()) return
       endSilent(socket)

@@ -1,6 +1,6 @@
 import type { SchemaElement } from 'hyparquet'
 
-/** What an archive holds: ended deliveries with their attempts, and events. */
+/** Kinds of rows in an archive: ended deliveries with their attempts, and events. */
 export const ARCHIVE_KINDS = ['deliveries', 'events'] as const
 export type ArchiveKind = (typeof ARCHIVE_KINDS)[number]
 

@@ -166,7 +166,7 @@ const readOtherDeliveries = statement<ArchivePage, DeliveryParams>(deliveryPage(
 const readOwnEvents = statement<ArchivePage, PageParams & { account: string }>(eventPage(OWNED, ''))
 const readOtherEvents = statement<ArchivePage, PageParams>(eventPage('', OF_NONE_EVENT))
 
-/** What a page is of. */
+/** Subject of a page. */
 export interface PageInput {
   account: string | null
   after: Position

@@ -158,7 +158,7 @@ async function exportDay({ deps, key, book }: DayWork, day: string, pass: DayPas
     if (!isLast && open.rows() < fileRows) continue
     const file = await open.finish()
     if (file) files.push(file)
-    // What ended late before an interruption is not counted any more.
+    // Rows that ended late before an interruption are not counted any more.
     const isClosed = isLast && !isOpen && later === 0 && !pass.isResumed
     await book.note({ ...state, is_closed: isClosed, position: isLast ? null : after, files: [...files] }, file)
   }

@@ -33,7 +33,7 @@ export interface Position {
 
 export interface ArchivedDay {
   day: string
-  /** What ended before this instant is in the files. */
+  /** Instant before which everything that ended is in the files. */
   through: string
   /** The instant `through` of the files before those of the last pass; null for the first pass. */
   since: string | null
@@ -55,7 +55,7 @@ export interface Manifest {
   days: readonly ArchivedDay[]
 }
 
-/** What a manifest is of. */
+/** Subject of a manifest. */
 export type ManifestKey = Pick<Manifest, 'database' | 'kind' | 'account'>
 
 const ownerOf = (account: string | null) => account ?? 'none'

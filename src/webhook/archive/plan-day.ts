@@ -22,7 +22,7 @@ export function boundsOf(day: string): { start: Date; end: Date } {
   return { start, end: new Date(start.getTime() + DAY_MS) }
 }
 
-/** What is left to do of a day; undefined for nothing. `replayedAt`: end of the last replay of it. Pure. */
+/** Work left of a day; undefined for nothing. `replayedAt`: end of the last replay of it. Pure. */
 export function planDay(
   day: string,
   known: ArchivedDay | undefined,

@@ -13,7 +13,7 @@ import { readArchiveFile } from './parquet.ts'
 import { boundsOf } from './plan-day.ts'
 import type { Storage } from './storage/storage.ts'
 
-/** What rows are looked for. All conditions hold. */
+/** Conditions for the rows that are looked for. All hold. */
 export interface ArchiveQuery {
   kinds: readonly ArchiveKind[]
   /** An id, or null for the rows of no account. */

@@ -11,7 +11,7 @@ import {
 } from './manifest.ts'
 import type { Storage } from './storage/storage.ts'
 
-/** What is removed: all that an account, or none (null), has; or the days of all before a day; or both. */
+/** Files to remove: all that an account, or none (null), has; or the days of all before a day; or both. */
 export interface Removal {
   account?: string | null
   /** A day of UTC, such as `2026-09-01`. */

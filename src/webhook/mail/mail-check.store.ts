@@ -24,13 +24,13 @@ export interface JudgedMail {
   isOfHome: boolean
 }
 
-/** What makes a user a reader: the role of administrators, and the patterns that let operators change webhooks. */
+/** Conditions for a user to be a reader: the role of administrators, and the patterns that let operators change webhooks. */
 interface Readers {
   administrator: string
   operatorPatterns: readonly string[]
 }
 
-/** What home says of a mail; undefined when it is about an account of which its user is no member any more. */
+/** Facts of home about a mail; undefined when it is about an account of which its user is no member any more. */
 export const findJudgedMail = rowStatement<JudgedMail, Readers & { mail: MailId; to: string }>(`
   select r."user", r.account, x.webhooks, x."isAdministrator",
     coalesce(u.email = $to and u.is_actived and u.deleted_at is null and u.email_verified_at is not null

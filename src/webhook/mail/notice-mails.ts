@@ -75,7 +75,7 @@ function findReaders(tx: Database, account: AccountId, told: readonly DueNotice[
   return listReaders(tx, { account, contacts, administrator: ACCOUNT_ADMIN_ROLE, limit })
 }
 
-/** What a user may be told: the mails that its address may still get, and the notices that were held back before. */
+/** Mails that the address of a user may still get, and the notices that were held back before. */
 interface ReaderRoom {
   mails: number
   heldNotices: number

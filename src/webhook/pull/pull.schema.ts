@@ -66,7 +66,7 @@ export const ExtendBody = namedObject('ExtendLeases', {
   ),
 })
 
-/** What became of each receipt of a request. */
+/** Result of each receipt of a request. */
 const resultOfEach = <Result extends Parameters<typeof namedObject>[1]>(name: string, result: Result) =>
   namedObject(`${name}s`, { receipts: Type.Array(namedObject(name, { receipt: Type.String(), ...result })) })
 

@@ -1,4 +1,4 @@
-/** What a single key does, and the key for it unless this browser has chosen another. */
+/** Action of a single key, and the key for it unless this browser has chosen another. */
 export const DEFAULT_KEYS = {
   search: '/',
   go: 'g',

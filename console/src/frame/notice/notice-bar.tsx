@@ -9,7 +9,7 @@ import { type Notice, showNotice, useNotice } from './notice.ts'
 /** How long a notice stays while nobody points at it or is in it, ms. What it offers stands on the screen as well. */
 const STAY_MS = 20_000
 
-/** What the last change came to, at the lower edge of the window, over what is read. */
+/** Result of the last change, at the lower edge of the window, over what is read. */
 export function NoticeBar() {
   const notice = useNotice()
   return (

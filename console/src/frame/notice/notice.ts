@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { buildListeners } from '../listeners.ts'
 
-/** What a change came to, with what takes it back. */
+/** Result of a change, with what takes it back. */
 export interface Notice {
   text: string
   /** Makes the state from before the change. Left out where nothing is left to take back. */

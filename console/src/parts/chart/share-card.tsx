@@ -8,10 +8,10 @@ import { numberFormat } from '../words/formats.ts'
 export interface ShareOf {
   key: string
   name: string
-  /** What stands for the name. Default: the name. */
+  /** Text in place of the name. Default: the name. */
   label?: ReactNode
   count: number
-  /** What stands beside the number. */
+  /** Text beside the number. */
   note?: string | undefined
   /** A colour of the theme. */
   color: string

@@ -3,7 +3,7 @@ import type { TFunction } from 'i18next'
 import { nameOf } from './webhook-name.ts'
 
 /**
- * What a deactivation came to, and what its Undo loses beside: an activation counts the failures in a row from 0
+ * Result of a deactivation, and what its Undo loses beside: an activation counts the failures in a row from 0
  * (docs/decisions/0071-undo-or-a-question.md).
  */
 export function describeDeactivation(webhook: Schemas['Webhook'], t: TFunction<'console'>): string {

@@ -10,7 +10,7 @@ import { TitledList } from '../../parts/titled-list.tsx'
 
 type Decision = Schemas['OauthClientDecision']
 
-/** What users answered when this app asked, also what they refused. */
+/** Answers of users when this app asked, refusals included. */
 export function AppDecisions({ client }: { client: string }) {
   const { t } = useTranslation()
   const rows = useRows({

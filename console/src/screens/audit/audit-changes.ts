@@ -10,7 +10,7 @@ export const OF_CHANGES: readonly string[] = ['changes', 'changes_without_values
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** What an entry says about its change. Pure. */
+/** Changes that an entry names. Pure. */
 export function readChanges(detail: Readonly<Record<string, unknown>>): {
   changes: MemberChange[]
   without: readonly unknown[]

@@ -15,13 +15,13 @@ export interface CatalogueFilters {
   q?: string
   resource?: string
   state?: string
-  /** What event types are listed under. */
+  /** Heading that event types are listed under. */
   group?: string
 }
 
 export const resourceOf = (internal: string) => internal.slice(0, internal.indexOf('.'))
 
-/** What event types are listed under, in the order of the names. Pure. */
+/** Headings that event types are listed under, in the order of the names. Pure. */
 export const listGroups = (types: readonly EventType[]): string[] =>
   [...new Set(types.flatMap(({ group }) => group ?? []))].sort()
 

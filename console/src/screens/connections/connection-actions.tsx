@@ -10,10 +10,10 @@ import type { Connection } from './draft.ts'
 
 type Asked = 'enable' | 'disable' | 'enforce' | 'unenforce' | 'delete'
 
-/** What ends or closes, a text for each line. */
+/** Consequences, a text for each line. */
 const CLOSES = ['ways', 'sessions', 'keys', 'operators'] as const
 
-/** What each action changes. */
+/** Consequences of each action. */
 const BODIES = {
   enable: { is_enabled: true },
   disable: { is_enabled: false },

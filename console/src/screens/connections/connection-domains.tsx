@@ -19,7 +19,7 @@ import type { Connection } from './draft.ts'
 
 type Domain = Schemas['ConnectionDomain']
 
-/** What is done with a domain. */
+/** Actions on a domain. */
 type Act = 'verify' | 'approve' | 'remove'
 
 /** The domains whose addresses a connection signs in, and how each is proven. */

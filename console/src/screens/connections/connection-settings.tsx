@@ -50,7 +50,7 @@ export function ConnectionSettings({ connection }: { connection: Connection }) {
   )
 }
 
-/** What each field is called where two edits meet. */
+/** Label of each field where two edits meet. */
 function useLabels(): Readonly<Record<keyof Fields, string>> {
   const { t } = useTranslation()
   return {

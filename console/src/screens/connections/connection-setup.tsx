@@ -17,7 +17,7 @@ function startOf({ document_id }: Connection): string {
   return url.href
 }
 
-/** What a connection is, what its provider needs, and how a sign-in is tried. */
+/** Setup of a connection: what it is, what its provider needs, and how a sign-in is tried. */
 export function ConnectionSetup({ connection }: { connection: Connection }) {
   const { t } = useTranslation()
   const { oidc, saml } = connection

@@ -107,7 +107,7 @@ function Neighbours({ id }: { id: string }) {
   )
 }
 
-/** What happened at each attempt, why, and what can be done. `order`: level of its headings. */
+/** Each attempt with its result, the reason, and what can be done. `order`: level of its headings. */
 function Detail({ delivery, order }: { delivery: Delivery; order: 2 | 3 }) {
   const { t } = useTranslation()
   const { document_id, status, event, webhook, event_id, account, attempts_log, created_at, next_attempt_at } = delivery

@@ -9,7 +9,7 @@ const StackedBars = lazy(() =>
   import('../../parts/chart/charts.tsx').then((charts) => ({ default: charts.StackedBars })),
 )
 
-/** What happened in each bucket of a range, in bars on each other: the first series is what went well. */
+/** Counts of each bucket of a range, in bars on each other: the first series is what went well. */
 export function CountChart({
   title,
   summary,

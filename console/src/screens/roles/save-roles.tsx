@@ -41,7 +41,7 @@ export function SaveRoles({
       for (const { role, added, removed } of diffs) {
         const path = { id: role.document_id }
         const now = await api.identity.roleFindOne({ path })
-        // What was reviewed holds for the role as it was shown: another change of it is shown first.
+        // A review holds for the role as it was shown: another change of it is shown first.
         if (now.data.permissions.toSorted().join() !== role.permissions.toSorted().join()) return false
         const kept = role.permissions.filter((permission) => !removed.includes(permission))
         const body = { permissions: [...kept, ...added] }
@@ -81,7 +81,7 @@ export function SaveRoles({
   )
 }
 
-/** What each role gets and loses. */
+/** Permissions that each role gets and loses. */
 function Diffs({ diffs }: { diffs: readonly RoleDiff[] }) {
   const { t } = useTranslation()
   return diffs.map(({ role, added, removed }) => (

@@ -6,7 +6,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { AskingButton } from '../../parts/asking-button.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 
-/** What the API takes (docs/contract/identity.md#own-picture). */
+/** Types that the API takes (docs/contract/identity.md#own-picture). */
 const TYPES = 'image/png,image/jpeg,image/webp'
 
 /** The bytes of a file in base64. */

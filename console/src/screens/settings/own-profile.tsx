@@ -14,7 +14,7 @@ import { OwnPicture } from './own-picture.tsx'
 
 const OWN = ['own-user']
 
-/** What the user changes of itself: picture, name and address here, the deletion on the page of the service. */
+/** Profile that the user changes: picture, name and address here, the deletion on the page of the service. */
 export function OwnProfile() {
   const { t } = useTranslation()
   const own = useQuery({ queryKey: OWN, queryFn: ({ signal }) => api.auth.userFindOwn({ signal }) })

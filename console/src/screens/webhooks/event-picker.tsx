@@ -84,7 +84,7 @@ function rank({ members }: { members: readonly Schemas['EventType'][] }, chosen:
 }
 
 interface ResourceProps {
-  /** What they are listed under; empty for nothing. */
+  /** Heading that they are listed under; empty for none. */
   group: string
   resource: string
   members: readonly Schemas['EventType'][]

@@ -24,7 +24,7 @@ export function ModeSelect({ value, onChange }: { value: Mode; onChange: (mode: 
   )
 }
 
-/** What waits at a webhook that pulls, looked up every 5 seconds. */
+/** Backlog of a webhook that pulls, looked up every 5 seconds. */
 export function PullState({ id }: { id: string }) {
   const { t } = useTranslation('console')
   const backlog = useQuery({

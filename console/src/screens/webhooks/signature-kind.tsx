@@ -1,7 +1,7 @@
 import { SegmentedControl } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
-/** What verifies a signature. */
+/** Key that verifies a signature. */
 export type SignatureKind = 'secret' | 'key'
 
 /** Chooses what verifies a signature, for a webhook that has both. */

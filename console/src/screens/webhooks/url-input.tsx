@@ -5,7 +5,7 @@ import { TextInput } from '../../parts/fields.tsx'
 interface UrlInputProps {
   value: string
   onChange: (url: string) => void
-  /** What it may be. Default: that for a reader who sets nothing of the service. */
+  /** Hint about valid values. Default: that for a reader who sets nothing of the service. */
   hint?: string
 }
 

@@ -153,7 +153,7 @@ async function judgeUser(
   return { name }
 }
 
-/** What ends by a join, or why an existing user cannot belong to an account beside its others. The link proves the address. */
+/** Access that ends by a join, or why an existing user cannot belong to an account beside its others. The link proves the address. */
 function judgeJoin(deps: JoinDeps, candidate: Candidate, account: AccountId): JoinEnds | Problem {
   try {
     return checkMayJoin(deps, { ...candidate, isEmailVerified: true }, account)

@@ -34,7 +34,7 @@ function buildDays(attempts: readonly CountedAttempts[]): Static<typeof DaySchem
   return [...days.values()]
 }
 
-/** What became of the attempts to sign in by a connection (docs/contract/connections.md#activity). */
+/** Results of the attempts to sign in by a connection (docs/contract/connections.md#activity). */
 export const connectionActivityRoutes: Routes<object> = [
   defineRead(
     {

@@ -27,7 +27,7 @@ export function countAttempt(
   return count(db, { connection, day: startOfDay(now), reason: reason ?? '' })
 }
 
-/** What became of the attempts of a connection. */
+/** Results of the attempts of a connection. */
 export interface ConnectionActivity {
   lastSignInAt: Date | null
   /** The latest day first, the most frequent end first. */

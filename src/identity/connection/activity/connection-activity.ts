@@ -1,7 +1,7 @@
 import type { Database } from '../../../postgres/statement/database.ts'
 import { startOfDay, sumRefusals } from './connection-activity.store.ts'
 
-/** What a sign-in by a connection counts (docs/contract/connections.md#activity). */
+/** Counts of a sign-in by a connection (docs/contract/connections.md#activity). */
 export { countAttempt } from './connection-activity.store.ts'
 
 /** Rows that are summed at most, each of a connection and a reason. */

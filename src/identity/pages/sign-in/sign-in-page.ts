@@ -12,7 +12,7 @@ import { PASSKEY, SHOW_PASSWORD } from '../script/page-script.ts'
 import { renderPasskeyForm } from './passkey-form.ts'
 import { type Goal, listFormTargets, type ProviderButton, renderGoal, type SignInPageDeps } from './sign-in-goal.ts'
 
-/** What the service offers besides the password. Without mails there is no link for a new one. */
+/** Ways in that the service offers besides the password. Without mails there is no link for a new one. */
 type Ways = Pick<SignInPageDeps, 'canSendMail' | 'canSignInByMail' | 'canSignUp'>
 
 /** Contents of the sign-in page. */
@@ -23,7 +23,7 @@ interface SignInView extends Goal, FormView, Ways {
   email: string
 }
 
-/** What the page shows beside its form. */
+/** Parts of the page beside its form. */
 interface Shown {
   goal: Goal
   visitor: Visitor

@@ -48,7 +48,7 @@ export type FleetMessage =
   | { kind: 'bus'; isOn: boolean }
   /** Requests what the bus carried, after a number. */
   | { kind: 'repeat'; to: string; after: number }
-  /** What was requested is in the table up to a number; what is older than `first` is lost. */
+  /** Numbers of the requested messages in the table; older ones than `first` are lost. */
   | { kind: 'repeated'; to: string; first: number; upTo: number }
   /** The sender stops; `carried` is the number of its last message that the bus may have carried. */
   | { kind: 'bye'; carried: number }

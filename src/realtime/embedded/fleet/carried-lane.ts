@@ -20,7 +20,7 @@ export interface CarriedLane {
   read(process: string, peer: Peer, upTo: number): Promise<void>
   /** Handles what a process has repeated. */
   takeRepeated(process: string, peer: Peer, message: Extract<FleetMessage, { kind: 'repeated' }>): Promise<void>
-  /** What was sent before the previous look has arrived, or is lost. */
+  /** Messages sent before the previous look have arrived, or are lost. */
   look(process: string, peer: Peer): void
   /** Repetitions that were requested, and messages that no repetition had. */
   counts: { repeats: number; losses: number }
@@ -110,7 +110,7 @@ export function buildCarriedLane(deps: CarriedLaneDeps): CarriedLane {
     for (const note of held) await takeCarried(note)
   }
 
-  /** What was sent before the previous look has arrived, or is lost. */
+  /** Messages sent before the previous look have arrived, or are lost. */
   function lookAt(process: string, peer: Peer): void {
     const { carried } = peer
     if (carried.repair) {

@@ -23,7 +23,7 @@ export interface Peer {
   carried: CarriedPart
 }
 
-/** What is known of the messages of a process that the bus may carry. */
+/** Known state of the messages of a process that the bus may carry. */
 export interface CarriedPart {
   /** The number of the last one that was handled; undefined before the first. */
   last: number | undefined
@@ -35,7 +35,7 @@ export interface CarriedPart {
 /** A repetition that a process was asked for. */
 export interface Repair {
   looks: number
-  /** What came meanwhile. */
+  /** Messages that came meanwhile. */
   held: FleetNote[]
   bytes: number
 }

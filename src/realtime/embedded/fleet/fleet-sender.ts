@@ -12,7 +12,7 @@ const BATCH_LIMIT = 200
 /** A process that asks twice within this time does not receive the bus: then messages go by the database for as long. */
 const REPEAT_WINDOW_MS = 10_000
 
-/** What was sent within this time before a stop is stored. */
+/** Time before a stop whose messages are stored. */
 const UNDER_WAY_MS = 5_000
 
 /** The kinds that the bus may carry. What gives or ends access, or repairs a loss, is always stored. */
