@@ -167,15 +167,15 @@ function listFaults(ground: Ground): (() => Promise<void>)[] {
 }
 
 /**
- * Lets each fault come when its part of the events has arrived. `allow` is told how many events may be recorded: a further
- * part with each fault, so that it meets events that are on their way, however fast those before it arrived.
+ * Makes each fault when its part of the events has arrived. Every fault then allows the next part to be recorded, so events are
+ * on their way during it, however fast the earlier ones arrived. `allow` sets how many events may be recorded in all.
  */
 async function letFaultsCome(ground: Ground, arrivals: Arrivals, allow: (events: number) => void): Promise<void> {
   const faults = listFaults(ground)
   const partOf = (count: number) => Math.floor((EVENTS * count) / (faults.length + 1))
+  allow(partOf(1))
   for (const [index, fault] of faults.entries()) {
     const part = partOf(index + 1)
-    allow(part)
     const describe = () => `${arrivals.ids().size} of ${part} arrived`
     await waitFor(`the time of fault ${index + 1}`, () => arrivals.ids().size >= part, { ...FAR, describe })
     allow(partOf(index + 2))
