@@ -2,6 +2,7 @@ import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
+import { FIELD_ERRORS } from '../../src/http/problem/field-error.ts'
 import { findFastifySchema } from '../../src/http/route/schema.ts'
 import { compileValidator } from '../../src/http/route/validation.ts'
 
@@ -26,6 +27,28 @@ test('the schema of every input is a JSON Schema, and compiles', () => {
     expect(judge.validateSchema(part.schema), `${name}: ${judge.errorsText()}`).toBe(true)
     expect(() => validate({}), name).not.toThrow()
   }
+})
+
+/** Members of a schema that no input breaks by themselves. */
+const NO_RULES = ['additionalProperties', 'default', 'description', 'items', 'patternProperties', 'properties', 'title']
+
+/** The keywords of a schema of an input, and of those inside it. */
+function listKeywords(schema: object): string[] {
+  return Object.entries(schema).flatMap(([keyword, value]) => {
+    const isMap = keyword === 'properties' || keyword === 'patternProperties'
+    const isSchema = (keyword === 'items' || keyword === 'additionalProperties') && typeof value === 'object'
+    const inside = isMap ? Object.values(value as Record<string, object>) : isSchema ? [value as object] : []
+    return [keyword, ...inside.flatMap(listKeywords)]
+  })
+}
+
+test('the codes of fields are those of the rules that schemas of inputs have', () => {
+  const schemas = routes.flatMap(({ schema: { body, querystring } }) => [body, querystring].filter((part) => !!part))
+  const rules = new Set(schemas.flatMap((schema) => listKeywords(schema as object)))
+  for (const keyword of NO_RULES) rules.delete(keyword)
+  const registered = Object.keys(FIELD_ERRORS)
+  const ofSchemas = registered.slice(0, registered.indexOf('unknown_member'))
+  expect([...rules].sort()).toEqual(ofSchemas.toSorted())
 })
 
 test('the schema of every answer compiles', () => {

@@ -33,11 +33,13 @@ export function checkUrl(deps: Pick<CallbackDeps, 'callbackRules'>, url: string)
 function buildRefusal(
   { callbackRules }: Pick<CallbackDeps, 'callbackRules'>,
   text: string,
-  { code, message }: CallbackRefusal,
+  { code, message, params }: CallbackRefusal,
 ): Problem {
   const url = URL.parse(text)
   // Plain http is accepted in development only.
-  if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url) return invalidField('url', code, message)
+  if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url)
+    return invalidField('url', code, message, params)
   const setting = `WEBHOOK_ALLOWED_PRIVATE_TARGETS=${url.hostname}:${effectivePort(url)}`
-  return invalidField('url', code, `${message} In development the service takes it when it is started with ${setting}.`)
+  const remedy = `In development the service takes it when it is started with ${setting}.`
+  return invalidField('url', code, `${message} ${remedy}`, { setting })
 }

@@ -104,7 +104,7 @@ export async function changeEventType(
       wanted.deprecatedAt === null
         ? (['deprecated_at', 'deprecation_remedy'] as const)
         : (['deprecation_remedy', 'deprecated_at'] as const)
-    throw invalidField(path, 'required', `is required together with ${other}; set both, or both to null`)
+    throw invalidField(path, 'required', `is required together with ${other}; set both, or both to null`, { other })
   }
   if (isDeepStrictEqual(wanted, current)) return { row: before, before, isChanged: false }
   return { row: await describeEventType(db, before, wanted, now), before }

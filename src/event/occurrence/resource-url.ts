@@ -1,4 +1,4 @@
-import type { FieldError } from '../../http/problem/problem.ts'
+import type { FieldError, FieldErrorCode, FieldParams } from '../../http/problem/field-error.ts'
 
 /** Longest URL of a published event, in characters (docs/contract/events.md#urls-of-published-events). */
 export const MAX_RESOURCE_URL_LENGTH = 2048
@@ -12,9 +12,12 @@ const PLAIN_HTTPS = /^https:\/\/[^\s\\\p{Cc}]+$/u
  */
 export function findResourceUrlError(url: string | null): FieldError | undefined {
   if (url === null) return undefined
-  const broken = (code: string, message: string) => ({ path: 'url', code, message })
+  const broken = (code: FieldErrorCode, message: string, params?: FieldParams): FieldError => ({
+    ...{ path: 'url', code, message },
+    ...(params && { params }),
+  })
   if (url.length > MAX_RESOURCE_URL_LENGTH)
-    return broken('url_too_long', `has over ${MAX_RESOURCE_URL_LENGTH} characters`)
+    return broken('url_too_long', `has over ${MAX_RESOURCE_URL_LENGTH} characters`, { limit: MAX_RESOURCE_URL_LENGTH })
   const parsed = URL.parse(url)
   if (!parsed) return broken('url_invalid', 'is not an absolute URL; give an https:// URL, or leave it out')
   if (parsed.protocol !== 'https:') return broken('url_not_https', 'must begin with https://')

@@ -1,5 +1,6 @@
 import type { EventId } from '../../base/id.ts'
-import { type FieldError, Problem } from '../../http/problem/problem.ts'
+import type { FieldError, FieldErrorCode } from '../../http/problem/field-error.ts'
+import { Problem } from '../../http/problem/problem.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import type { PublishBody } from '../occurrence/event.schema.ts'
 import type { PathOf, Publication } from './publication-rules.ts'
@@ -20,7 +21,7 @@ export function readPublications(body: Static<typeof PublishBody>): { publicatio
   return { publications: [toPublication({ ...single, event, id })], pathOf: (_index, member) => member }
 }
 
-function buildError(path: string, code: string, message: string): FieldError {
+function buildError(path: string, code: FieldErrorCode, message: string): FieldError {
   return { path, code, message }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { ERRORS_LIMIT, type FieldError, Problem } from '../../http/problem/problem.ts'
+import type { FieldError, FieldErrorCode } from '../../http/problem/field-error.ts'
+import { ERRORS_LIMIT, Problem } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { findResourceUrlError } from '../occurrence/resource-url.ts'
 import type { PublishContext, PublishedType } from './publish.store.ts'
@@ -63,7 +64,7 @@ function findTypeError(
   { eventTypes, scope }: PublishContext & { scope: PermissionScope },
 ): FieldError | undefined {
   const eventType = eventTypes.get(event)
-  const broken = (code: string, message: string) => ({ path: 'event', code, message })
+  const broken = (code: FieldErrorCode, message: string) => ({ path: 'event', code, message })
   if (isHidden(eventType, scope))
     return broken('unknown_event', `${event} is not an event type that you see; GET /api/v3/webhook/event lists them`)
   if (!eventType)
@@ -89,7 +90,7 @@ function findAccountError(
 ): FieldError | undefined {
   const eventType = context.eventTypes.get(event)
   if (account === null || !eventType || isHidden(eventType, context.scope)) return undefined
-  const broken = (code: string, message: string) => ({ path: 'account', code, message })
+  const broken = (code: FieldErrorCode, message: string) => ({ path: 'account', code, message })
   if (eventType.accountScope === 'none')
     return broken('account_not_taken', `${event} has no owner (account_scope none); leave the account out or send null`)
   // A purge reaches global webhooks only and has no account; the account itself may be purged.

@@ -1,5 +1,6 @@
 import type { AccountId, EventId } from '../../base/id.ts'
-import { type FieldError, Problem } from '../../http/problem/problem.ts'
+import type { FieldError } from '../../http/problem/field-error.ts'
+import { Problem } from '../../http/problem/problem.ts'
 import type { Caller, PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { EventRecord } from '../occurrence/event.store.ts'

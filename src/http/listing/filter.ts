@@ -1,5 +1,6 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
-import { type FieldError, Problem } from '../problem/problem.ts'
+import { type FieldError, firstValues } from '../problem/field-error.ts'
+import { Problem } from '../problem/problem.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import { formatValue, type ListFieldType, type ListValue, parseValue, splitValues, VALUE_RULES } from './value.ts'
 
@@ -71,7 +72,10 @@ export function parseFilters(
 ): ListFilter[] {
   if (texts.length > FILTERS_LIMIT)
     throw buildListProblem([
-      { path: 'filters', code: 'too_many', message: `at most ${FILTERS_LIMIT} filters are allowed` },
+      {
+        ...{ path: 'filters', code: 'too_many', message: `at most ${FILTERS_LIMIT} filters are allowed` },
+        params: { limit: FILTERS_LIMIT },
+      },
     ])
   const parsed = texts.map((text, index) => parseFilter(text, fields, `filters.${index}`))
   const errors = parsed.filter((item) => 'message' in item)
@@ -91,7 +95,7 @@ function checkRanges(filters: readonly ListFilter[], fields: ListFields, scope: 
     const message =
       `takes like on ${field} only together with a range of time: ` +
       'add filters=created_at|gte|<instant>, or between, or filter by eq'
-    return [{ path: `filters.${index}`, code: 'range', message }]
+    return [{ path: `filters.${index}`, code: 'range' as const, message }]
   })
   if (errors.length > 0) throw buildListProblem(errors)
 }
@@ -129,13 +133,13 @@ function parseFilter(text: string, fields: ListFields, path: string): ListFilter
   const declared = Object.hasOwn(fields, field) ? fields[field] : undefined
   if (!declared) {
     const message = `names no field to filter by; allowed are ${Object.keys(fields).join(', ')}`
-    return { path, code: 'unknown_field', message }
+    return { path, code: 'unknown_field', message, params: { values: firstValues(Object.keys(fields)) } }
   }
   const allowed = operatorsOf(declared)
   const operator = allowed.find((operator) => operator === operatorText)
   if (!operator) {
     const message = `has no operator that ${field} takes; allowed are ${allowed.join(', ')}`
-    return { path, code: 'unknown_operator', message }
+    return { path, code: 'unknown_operator', message, params: { values: firstValues(allowed) } }
   }
   const texts = splitValues(valuesText)
   const fault = findCountFault(operator, texts)

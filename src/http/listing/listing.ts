@@ -1,5 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { isUuid } from '../../base/id.ts'
+import { firstValues } from '../problem/field-error.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import { type TSchema, Type } from '../shape/schema-type.ts'
 import { decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
@@ -92,8 +93,9 @@ export function parseListing(
   const field = descending ? sortText.slice(1) : sortText
   const type = Object.hasOwn(fields, field) && fields[field]?.sortable ? fields[field].type : undefined
   if (!type) {
-    const message = `cannot be sorted by; allowed are ${listSorts(fields).join(', ')}`
-    throw buildListProblem([{ path: 'sort', code: 'unknown_field', message }])
+    const sorts = listSorts(fields)
+    const message = `cannot be sorted by; allowed are ${sorts.join(', ')}`
+    throw buildListProblem([{ path: 'sort', code: 'unknown_field', message, params: { values: firstValues(sorts) } }])
   }
   const cursor = readText('cursor', query.cursor)
   const after = cursor === undefined ? undefined : decodeCursor(cursor, sortText, type)
@@ -116,7 +118,7 @@ function readTexts(path: string, given: unknown): string[] {
   if (given === undefined) return []
   const texts = [given].flat()
   if (texts.every((text) => typeof text === 'string')) return texts
-  throw buildListProblem([{ path, code: 'type', message: 'must be text' }])
+  throw buildListProblem([{ path, code: 'type', message: 'must be text', params: { types: ['string'] } }])
 }
 
 function readText(path: string, given: unknown): string | undefined {
@@ -130,7 +132,8 @@ function readPageSize(given: unknown): number {
   if (text === undefined) return PAGE_SIZE_DEFAULT
   const size = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (size >= 1 && size <= PAGE_SIZE_LIMIT) return size
-  throw buildListProblem([{ path: 'page_size', code: 'range', message: `must be 1 to ${PAGE_SIZE_LIMIT}` }])
+  const params = { least: 1, most: PAGE_SIZE_LIMIT }
+  throw buildListProblem([{ path: 'page_size', code: 'range', message: `must be 1 to ${PAGE_SIZE_LIMIT}`, params }])
 }
 
 function readCount(given: unknown): boolean {

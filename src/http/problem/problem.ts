@@ -1,3 +1,5 @@
+import type { FieldError, FieldErrorCode, FieldParams } from './field-error.ts'
+
 /**
  * The closed registry of errors (docs/contract/api.md#errors, RFC 9457). Each code has one status, one title and one page
  * at `/docs/errors/<code>`, rendered from `docs/errors.md`; a test compares both lists in both directions.
@@ -54,13 +56,6 @@ export const PROBLEMS = {
 
 /** A code of the registry. */
 export type ProblemCode = keyof typeof PROBLEMS
-
-/** One broken rule of a validation problem. `path` is the member in dotted form (`events.0`), or a query parameter's name. */
-export interface FieldError {
-  path: string
-  code: string
-  message: string
-}
 
 /** Requirement of a `second_factor_required`. */
 export interface FactorHint {
@@ -162,8 +157,9 @@ function toHintRow({ challenge, methods, expiresIn }: FactorHint): Record<string
 }
 
 /** A 422 about one field. `message` names the rule and the remedy. */
-export function invalidField(path: string, code: string, message: string): Problem {
-  return new Problem('validation_failed', `${path}: ${message}`, { errors: [{ path, code, message }] })
+export function invalidField(path: string, code: FieldErrorCode, message: string, params?: FieldParams): Problem {
+  const error: FieldError = { path, code, message, ...(params && { params }) }
+  return new Problem('validation_failed', `${path}: ${message}`, { errors: [error] })
 }
 
 /** A 404 for one noun. */

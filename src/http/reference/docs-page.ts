@@ -16,7 +16,7 @@ export function renderInline(text: string): string {
   return html + escapeHtml(text.slice(at))
 }
 
-/** Renders paragraphs and lists (`- `), separated by empty lines. */
+/** Renders paragraphs, lists (`- `) and tables (`|`), separated by empty lines. */
 export function renderText(text: string): string {
   return text
     .split(/\n{2,}/)
@@ -24,11 +24,21 @@ export function renderText(text: string): string {
     .filter((block) => block !== '')
     .map((block) => {
       const lines = block.split('\n')
+      if (lines.every((line) => line.startsWith('|'))) return renderTable(lines)
       if (!lines.every((line) => /^(- | {2})/.test(line))) return `<p>${renderInline(lines.join(' '))}</p>`
       const items = block.slice(2).split(/\n- /)
       return `<ul>${items.map((item) => `<li>${renderInline(item.replace(/\s+/g, ' '))}</li>`).join('')}</ul>`
     })
     .join('\n')
+}
+
+function renderTable([head = '', , ...rows]: readonly string[]): string {
+  const renderRow = (line: string, tag: 'th' | 'td') => {
+    const cells = line.split('|').slice(1, -1)
+    return `<tr>${cells.map((cell) => `<${tag}>${renderInline(cell.trim())}</${tag}>`).join('')}</tr>`
+  }
+  const body = rows.map((row) => renderRow(row, 'td')).join('')
+  return `<table><thead>${renderRow(head, 'th')}</thead><tbody>${body}</tbody></table>`
 }
 
 /** Path of the documentation site, where an installation has it (`src/operations/site`); without a slash at its end. */
@@ -99,7 +109,7 @@ a { color: var(--accent); text-underline-offset: 0.2em; }
 a:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 2px; }
 main:focus { outline: none; }
 code, .method { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; font-size: 0.9em; }
-p code, li code, dd code { background: var(--raised); border-radius: 4px; padding: 0.1em 0.3em; }
+p code, li code, dd code, td code { background: var(--raised); border-radius: 4px; padding: 0.1em 0.3em; }
 .skip { position: absolute; left: -100vw; background: var(--ground); padding: 0.75rem 1rem; z-index: 1; }
 .skip:focus { left: 0; }
 header { border-bottom: 1px solid var(--line); padding: 0.9rem max(1.5rem, calc((100vw - 76rem) / 2 + 1.5rem)); }
@@ -131,6 +141,8 @@ dt code { font-weight: 600; }
 dt span { color: var(--quiet); font-size: 0.9rem; margin-left: 0.5rem; }
 dd { margin: 0; }
 dd p { margin: 0.15rem 0; }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
+th, td { border-top: 1px solid var(--line); padding: 0.4rem 0.6rem 0.4rem 0; text-align: start; vertical-align: top; }
 .contents { columns: 18rem; column-gap: 2.5rem; padding-left: 1.1rem; }
 @media (min-width: 60rem) {
   .columns { grid-template-columns: 14rem minmax(0, 1fr); }

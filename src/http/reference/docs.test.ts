@@ -5,6 +5,7 @@ import { buildPipelineServer, sampleRoutes } from '../../../test/harness/app/pip
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { escapeHtml } from '../../base/html.ts'
+import { FIELD_ERRORS } from '../problem/field-error.ts'
 import { PROBLEMS } from '../problem/problem.ts'
 import { operationIdOf } from '../route/route.ts'
 import { registerDocs } from './docs.ts'
@@ -40,8 +41,21 @@ describe('docs/errors.md and the registry of problems', () => {
   })
 
   test.each(Object.keys(PROBLEMS))('%s says what it means, when it happens and what to do', (code) => {
-    const paragraphs = (texts.get(code) ?? '').split('\n\n').map((text) => /^\*\*([^*]+)\.\*\* \S/.exec(text)?.[1])
+    const blocks = (texts.get(code) ?? '').split('\n\n').filter((text) => !text.startsWith('|'))
+    const paragraphs = blocks.map((text) => /^\*\*([^*]+)\.\*\* \S/.exec(text)?.[1])
     expect(paragraphs).toEqual(['What it means', 'When it happens', 'What to do'])
+  })
+
+  test('the table of validation_failed has the codes of fields with their params, in the same order', () => {
+    const lines = (texts.get('validation_failed') ?? '').split('\n').filter((line) => line.startsWith('| `'))
+    const told = lines
+      .filter((line) => !line.startsWith('| `errors[].code`'))
+      .map((line) => {
+        const [code = '', params = '', rule = ''] = line.split('|').slice(1, -1)
+        expect(rule.trim(), code).not.toBe('')
+        return [code, params].map((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, word]) => word))
+      })
+    expect(told).toEqual(Object.entries(FIELD_ERRORS).map(([code, params]) => [[code], [...params]]))
   })
 
   test('a heading that is not a code, or a repeated code, is an error', () => {

@@ -1,4 +1,5 @@
 import { buildListQuery } from '../listing/listing.ts'
+import { FieldErrorSchema } from '../problem/field-error.schema.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import { closeObjects } from '../shape/close-objects.ts'
@@ -99,10 +100,7 @@ export const ProblemSchema = named(
     detail: Type.String({ description: 'An explanation for the reader, with the correction.' }),
     request_id: Type.String(),
     errors: Type.Optional(
-      Type.Array(
-        named('FieldError', Type.Object({ path: Type.String(), code: Type.String(), message: Type.String() })),
-        { description: 'Every broken rule, at most 50, of a `validation_failed`.' },
-      ),
+      Type.Array(FieldErrorSchema, { description: 'Every broken rule, at most 50, of a `validation_failed`.' }),
     ),
     missing: Type.Optional(
       named(

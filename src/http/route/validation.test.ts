@@ -55,6 +55,37 @@ describe('bodies', () => {
     expect(findErrors(body, { url: 'a', account: 5 })[0]?.message).toBe('must be string or null')
   })
 
+  test.each<[object, string, object | undefined]>([
+    [{ url: 'a'.repeat(11) }, 'maxLength', { limit: 10 }],
+    [{ url: 'a', events: [] }, 'minItems', { limit: 1 }],
+    [{ url: 'a', account: 5 }, 'type', { types: ['string', 'null'] }],
+    [{ url: 'a', account: 'no' }, 'pattern', { pattern: UuidSchema.pattern }],
+    [{ url: 'a', status: 'ajar' }, 'enum', { values: ['open', 'closed'] }],
+    [{}, 'required', undefined],
+    [{ url: 'a', extra: 1 }, 'unknown_member', undefined],
+  ])('the params of %j are those of %s: %j', (value, code, params) => {
+    const [error] = findErrors(body, value)
+    expect([error?.code, error?.params]).toEqual([code, params])
+  })
+
+  test('the params of other rules have their bound, format or value, and 20 values at most', () => {
+    const words = Array.from({ length: 30 }, (_, index) => `word-${index}`)
+    const schema = closeObjects(
+      Type.Object({
+        at: Type.String({ format: 'date-time' }),
+        kind: Type.Literal('one'),
+        many: enumSchema(words),
+        size: Type.Integer({ maximum: 5 }),
+      }),
+    )
+    expect(findErrors(schema, { at: 'now', kind: 'two', many: 'no', size: 6 })).toMatchObject([
+      { path: 'at', code: 'format', params: { format: 'date-time' } },
+      { path: 'kind', code: 'const', params: { values: ['one'] } },
+      { path: 'many', code: 'enum', params: { values: words.slice(0, 20) } },
+      { path: 'size', code: 'maximum', params: { limit: 5 } },
+    ])
+  })
+
   test('nothing is coerced, filled in or removed', () => {
     const schema = closeObjects(Type.Object({ count: Type.Integer(), flag: Type.Boolean() }))
     expect(findErrors(schema, { count: '5', flag: 'true' }).map((error) => error.path)).toEqual(['count', 'flag'])
@@ -102,8 +133,9 @@ describe('the work that an input can cause', () => {
   test('a text of its maxLength is matched, and the message holds the pattern', () => {
     const schema = Type.Object({ name: Type.String({ maxLength: 3, pattern: '^[a-z]+$' }) })
     const message = 'must match ^[a-z]+$'
+    const params = { pattern: '^[a-z]+$' }
     for (const name of ['ab1', '😀😀😀'])
-      expect(findErrors(schema, { name })).toEqual([{ path: 'name', code: 'pattern', message }])
+      expect(findErrors(schema, { name })).toEqual([{ path: 'name', code: 'pattern', message, params }])
   })
 
   test('a small input lists all its errors, at most 50; a large one its first', () => {

@@ -1,6 +1,7 @@
 import { _, Ajv, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv'
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify'
-import { ERRORS_LIMIT, type FieldError, Problem } from '../problem/problem.ts'
+import { type FieldError, type FieldErrorCode, type FieldParams, firstValues } from '../problem/field-error.ts'
+import { ERRORS_LIMIT, Problem } from '../problem/problem.ts'
 import { keepCompiled } from '../shape/compiled-schemas.ts'
 import { REQUEST_FORMATS } from '../shape/formats.ts'
 
@@ -140,7 +141,7 @@ export function checkNoBody({ body }: FastifyRequest): void {
   const message = 'is not accepted: this route takes no body; remove it'
   const errors = members
     .slice(0, ERRORS_LIMIT)
-    .map((path) => ({ path: cutPath(path), code: 'unknown_member', message }))
+    .map((path) => ({ path: cutPath(path), code: 'unknown_member' as const, message }))
   throw new Problem('validation_failed', 'This route takes no body; remove it.', { errors })
 }
 
@@ -157,10 +158,16 @@ function cutPath(path: string): string {
   return path.length > PATH_LENGTH_LIMIT ? `${path.slice(0, PATH_LENGTH_LIMIT)}…` : path
 }
 
+const RULE_BROKEN = 'breaks a rule'
+
 function describe(error: ErrorObject): FieldError {
   const base = toDotted(error.instancePath)
   const inside = (member: string) => cutPath(base ? `${base}.${member}` : member)
   const params = error.params as Record<string, unknown>
+  const build = (code: FieldErrorCode, message: string, told?: FieldParams): FieldError => ({
+    ...{ path: base, code, message },
+    ...(told && { params: told }),
+  })
   switch (error.keyword) {
     case 'required':
       return { path: inside(String(params.missingProperty)), code: 'required', message: 'is required' }
@@ -171,15 +178,25 @@ function describe(error: ErrorObject): FieldError {
         message: 'is not a member of this request; remove it',
       }
     case 'type':
-      return { path: base, code: 'type', message: `must be ${[params.type].flat().join(' or ')}` }
-    case 'enum':
-      return { path: base, code: 'enum', message: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` }
+      return build('type', `must be ${[params.type].flat().join(' or ')}`, { types: firstValues([params.type].flat()) })
+    case 'enum': {
+      const allowed = params.allowedValues as unknown[]
+      return build('enum', `must be one of ${allowed.join(', ')}`, { values: firstValues(allowed) })
+    }
+    case 'const':
+      return build('const', error.message ?? RULE_BROKEN, { values: firstValues([params.allowedValue]) })
     case 'pattern':
-      return { path: base, code: 'pattern', message: `must match ${String(params.pattern)}` }
-    case 'format':
-      return { path: base, code: 'format', message: `must be ${REQUEST_FORMATS[String(params.format)]?.rule}` }
-    default:
-      return { path: base, code: error.keyword, message: error.message ?? 'breaks a rule' }
+      return build('pattern', `must match ${String(params.pattern)}`, { pattern: String(params.pattern) })
+    case 'format': {
+      const format = String(params.format)
+      return build('format', `must be ${REQUEST_FORMATS[format]?.rule}`, { format })
+    }
+    default: {
+      const { limit } = params
+      // test/journeys/every-schema.test.ts finds a keyword that is no code.
+      const code = error.keyword as FieldErrorCode
+      return build(code, error.message ?? RULE_BROKEN, typeof limit === 'number' ? { limit } : undefined)
+    }
   }
 }
 

@@ -34,6 +34,6 @@ function countDays(year: number, month: number): number {
 /** The instant of a member of a request. Throws 422 `validation_failed` at `path` for text that `parseInstant` refuses. */
 export function readInstant(path: string, text: string): Date {
   const instant = parseInstant(text)
-  if (!instant) throw invalidField(path, 'format', `must be ${INSTANT_RULE}`)
+  if (!instant) throw invalidField(path, 'format', `must be ${INSTANT_RULE}`, { format: 'date-time' })
   return instant
 }

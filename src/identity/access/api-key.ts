@@ -111,7 +111,9 @@ function decideExpiry(wanted: Date | null, { tokenExpiresAt }: KeyMakerFacts, no
   if (wanted === null || tokenExpiresAt === null) return wanted ?? tokenExpiresAt
   if (wanted <= tokenExpiresAt) return wanted
   const latest = tokenExpiresAt.toISOString()
-  throw invalidField('expires_at', 'after_maker', `must not be after ${latest}, when the key of this request expires`)
+  throw invalidField('expires_at', 'after_maker', `must not be after ${latest}, when the key of this request expires`, {
+    instant: latest,
+  })
 }
 
 function checkKeyLimit({ liveKeys }: KeyMakerFacts): void {

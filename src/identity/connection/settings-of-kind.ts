@@ -63,7 +63,8 @@ export function readKindChange(deps: Deps, before: ConnectionRecord, body: KindI
   if (oidc.issuer !== undefined && oidc.issuer !== before.issuer) {
     checkIssuer(deps, oidc.issuer)
     const remedy = 'is required with another issuer: the stored one is not sent there'
-    if (oidc.client_secret === undefined) throw invalidField('oidc.client_secret', 'required', remedy)
+    if (oidc.client_secret === undefined)
+      throw invalidField('oidc.client_secret', 'required', remedy, { other: 'issuer' })
   }
   return {
     ...(oidc.issuer !== undefined && { issuer: oidc.issuer }),
@@ -83,7 +84,7 @@ function refuseOtherKind(kind: string, body: KindInput): void {
 /** The rules of callbacks, and those of OpenID Connect Discovery 1.0 section 3. Throws a 422 on `oidc.issuer`. */
 function checkIssuer({ callbackRules }: Deps, issuer: string): void {
   const checked = checkCallbackUrl(issuer, callbackRules)
-  if (!checked.ok) throw invalidField('oidc.issuer', checked.code, checked.message)
+  if (!checked.ok) throw invalidField('oidc.issuer', checked.code, checked.message, checked.params)
   if (/[?#]/.test(issuer))
     throw invalidField('oidc.issuer', 'url_invalid', 'is an issuer, so it has no query and no fragment')
 }

@@ -12,6 +12,8 @@ export interface PasswordOwner {
 export interface PasswordFault {
   code: 'too_short' | 'too_long' | 'common' | 'personal'
   message: string
+  /** The lengths that are taken, of `too_short` and `too_long`. */
+  params?: { least: number; most: number }
 }
 
 /** Words that name this service. */
@@ -24,7 +26,10 @@ const PERSONAL_WORD_MIN = 3
 const OWN_LETTERS_MIN = 4
 const OWN_CHARACTERS_MIN = 8
 
-const LENGTH_ERROR = `must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMIT} characters`
+const LENGTH_ERROR = {
+  message: `must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMIT} characters`,
+  params: { least: PASSWORD_LENGTH_MIN, most: PASSWORD_LENGTH_LIMIT },
+}
 
 /**
  * The first rule that a new password breaks (docs/contract/sessions.md#password-rules, NIST SP 800-63B section 3.1.1.2):
@@ -34,8 +39,8 @@ const LENGTH_ERROR = `must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_LIMI
 export function findPasswordFault(password: string, owner: PasswordOwner): PasswordFault | undefined {
   const normalized = password.normalize('NFKC')
   const length = [...normalized].length
-  if (length < PASSWORD_LENGTH_MIN) return { code: 'too_short', message: LENGTH_ERROR }
-  if (length > PASSWORD_LENGTH_LIMIT) return { code: 'too_long', message: LENGTH_ERROR }
+  if (length < PASSWORD_LENGTH_MIN) return { code: 'too_short', ...LENGTH_ERROR }
+  if (length > PASSWORD_LENGTH_LIMIT) return { code: 'too_long', ...LENGTH_ERROR }
   if (isCommonPassword(normalized))
     return { code: 'common', message: 'is one of the passwords that are guessed first; choose a longer phrase' }
   if (isPersonal(normalized, owner)) {
@@ -48,7 +53,7 @@ export function findPasswordFault(password: string, owner: PasswordOwner): Passw
 /** Checks a new password at the member `path` of a body. Throws a 422 with the code of the broken rule. */
 export function checkNewPassword(password: string, { path, owner }: { path: string; owner: PasswordOwner }): void {
   const fault = findPasswordFault(password, owner)
-  if (fault) throw invalidField(path, fault.code, fault.message)
+  if (fault) throw invalidField(path, fault.code, fault.message, fault.params)
 }
 
 /** Whether too little of a password is left without the words of its owner and of the service. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { FieldErrorCode, FieldParams } from '../../http/problem/field-error.ts'
 import { invalidField } from '../../http/problem/problem.ts'
 import { type GuardedFetch, GuardedFetchError } from '../../outbound/guarded-fetch.ts'
 import type { ClientLogo } from './client-logo.store.ts'
@@ -31,7 +32,8 @@ function findMediaType(body: Buffer): string | undefined {
   return SIGNATURES.find(({ isOne }) => isOne(body))?.mediaType
 }
 
-const refuse = (code: string, message: string) => invalidField('logo_uri', code, message)
+const refuse = (code: FieldErrorCode, message: string, params?: FieldParams) =>
+  invalidField('logo_uri', code, message, params)
 
 /**
  * Fetches the logo of a client, once: browsers get it from this service (docs/contract/oauth.md#logos). Runs outside
@@ -56,4 +58,5 @@ export async function fetchLogo(fetch: GuardedFetch, uri: string): Promise<Clien
   return { mediaType, body, hash: createHash('sha256').update(body).digest('base64url').slice(0, 16) }
 }
 
-const buildTooLarge = () => refuse('too_large', `must be an image of at most ${LOGO_LIMIT_BYTES / 1024} KiB`)
+const buildTooLarge = () =>
+  refuse('too_large', `must be an image of at most ${LOGO_LIMIT_BYTES / 1024} KiB`, { bytes: LOGO_LIMIT_BYTES })

@@ -76,13 +76,18 @@ export function describeRegistration(confirmed: Readonly<Record<string, unknown>
 /** Checks a client that registers itself as the bodies of the API check any other. Pure. Throws 422. */
 function checkRegistration({ name, redirectUris, postLogoutRedirectUris, backchannelLogoutUri }: ClientRecord): void {
   if (!isLine(name, NAME_LENGTH_LIMIT))
-    throw invalidField('client_name', 'name', `must be one line of at most ${NAME_LENGTH_LIMIT} characters`)
+    throw invalidField('client_name', 'name', `must be one line of at most ${NAME_LENGTH_LIMIT} characters`, {
+      limit: NAME_LENGTH_LIMIT,
+    })
   checkShownName(name, 'client_name')
   const lists = { redirect_uris: redirectUris, post_logout_redirect_uris: postLogoutRedirectUris }
   for (const [member, uris] of Object.entries(lists))
-    if (uris.length > URIS_LIMIT) throw invalidField(member, 'maxItems', `must hold at most ${URIS_LIMIT} URIs`)
+    if (uris.length > URIS_LIMIT)
+      throw invalidField(member, 'maxItems', `must hold at most ${URIS_LIMIT} URIs`, { limit: URIS_LIMIT })
   if ((backchannelLogoutUri ?? '').length > URI_LENGTH_LIMIT)
-    throw invalidField('backchannel_logout_uri', 'maxLength', `must have at most ${URI_LENGTH_LIMIT} characters`)
+    throw invalidField('backchannel_logout_uri', 'maxLength', `must have at most ${URI_LENGTH_LIMIT} characters`, {
+      limit: URI_LENGTH_LIMIT,
+    })
 }
 
 /** The name of a client without one: the host of its first redirect URI, else its id. */

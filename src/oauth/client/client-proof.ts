@@ -56,7 +56,8 @@ export function checkProof(settings: ClientProof & { type: 'confidential' | 'pub
       'public',
       'must be left out for a public client, which proves nothing',
     )
-  if (jwks && jwksUri !== null) throw invalidField('jwks_uri', 'alone', 'must be null beside jwks: keep one of both')
+  if (jwks && jwksUri !== null)
+    throw invalidField('jwks_uri', 'alone', 'must be null beside jwks: keep one of both', { other: 'jwks' })
   if (hasKeys && !jwks && jwksUri === null)
     throw invalidField('jwks', 'missing', 'must be set for private_key_jwt, or jwks_uri')
   if (!hasKeys && (jwks || jwksUri !== null))
@@ -65,7 +66,7 @@ export function checkProof(settings: ClientProof & { type: 'confidential' | 'pub
     throw invalidField('jwks_uri', 'https', 'must be an https URL')
   if (!jwks) return
   if (JSON.stringify(jwks).length > JWKS_LIMIT)
-    throw invalidField('jwks', 'size', `must have at most ${JWKS_LIMIT} characters`)
+    throw invalidField('jwks', 'size', `must have at most ${JWKS_LIMIT} characters`, { limit: JWKS_LIMIT })
   for (const [index, jwk] of jwks.keys.entries()) {
     const fault = findKeyFault(jwk)
     if (fault !== undefined) throw invalidField(`jwks.keys.${index}`, 'key', `must ${fault}`)

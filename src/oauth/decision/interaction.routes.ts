@@ -33,8 +33,8 @@ const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(n
 const ENDED = {
   code: 'answered',
   message: 'is of a question that was answered, or has expired; start again in the app',
-}
-const FOREIGN = { code: 'other_browser', message: 'is of a question that was opened in another browser' }
+} as const
+const FOREIGN = { code: 'other_browser', message: 'is of a question that was opened in another browser' } as const
 
 /** The authorization of this id that began in this browser. Throws `link_invalid`. */
 async function loadInteraction(

@@ -1,3 +1,4 @@
+import type { FieldError } from '../../http/problem/field-error.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import { defineRoute, type RefusalOutcome, type Routes } from '../../http/route/route.ts'
 import { readHeader } from '../../identity/session/session.routes.ts'
@@ -82,9 +83,9 @@ function readAsked({ tokenIssuers }: ExchangeDeps, { body, isForm }: { body: unk
   const unknown = Object.keys(given).find((name) => name !== 'token')
   if (typeof given.token === 'string' && unknown === undefined)
     return { kind: 'json', token: given.token, scope: undefined, clientId: undefined }
-  const error =
+  const error: FieldError =
     unknown === undefined
-      ? { path: 'token', code: 'type', message: 'must be a text' }
+      ? { path: 'token', code: 'type', message: 'must be a text', params: { types: ['string'] } }
       : { path: unknown.slice(0, 100), code: 'unknown_member', message: 'is not a member of this body' }
   throw new Problem('validation_failed', `${error.path}: ${error.message}.`, { errors: [error] })
 }

@@ -33,6 +33,8 @@ export interface CallbackRefusal {
   ok: false
   code: CallbackUrlCode
   message: string
+  /** Of `url_too_long`. */
+  params?: { limit: number }
 }
 
 /**
@@ -210,7 +212,8 @@ function refuse(code: CallbackUrlCode, message: string): CallbackRefusal {
 }
 
 function refuseLength(): CallbackRefusal {
-  return refuse('url_too_long', `is over ${MAX_CALLBACK_URL_LENGTH} characters; shorten its path or query.`)
+  const message = `is over ${MAX_CALLBACK_URL_LENGTH} characters; shorten its path or query.`
+  return { ...refuse('url_too_long', message), params: { limit: MAX_CALLBACK_URL_LENGTH } }
 }
 
 function refuseHost(why: string): CallbackRefusal {

@@ -83,7 +83,14 @@ export function checkBase({ protocol, url }: { protocol: TargetProtocol; url: st
 function checkTokenOfUrl(target: TargetRecord, { url, token }: Pick<ChangeTargetInput, 'url' | 'token'>): void {
   if (target.protocol !== 'scim' || url === undefined || token !== undefined) return
   if (new URL(url).origin !== new URL(target.url).origin)
-    throw invalidField('token', 'required', 'is required with a URL of another host: the stored one is not sent there')
+    throw invalidField(
+      'token',
+      'required',
+      'is required with a URL of another host: the stored one is not sent there',
+      {
+        other: 'url',
+      },
+    )
 }
 
 /** Creates an active target, whose secret is in this answer only. Throws a 422 on `token`, and 409 `limit_reached`. */

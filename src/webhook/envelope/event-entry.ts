@@ -1,13 +1,17 @@
 import { type EventTypeId, isUuid } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
-import { type FieldError, Problem } from '../../http/problem/problem.ts'
+import type { FieldError } from '../../http/problem/field-error.ts'
+import { Problem } from '../../http/problem/problem.ts'
 
 /** The error of a type that the caller cannot see. */
-export const UNKNOWN = { code: 'unknown_event', message: 'is not an event type; GET /api/v3/webhook/event lists them' }
+export const UNKNOWN = {
+  code: 'unknown_event',
+  message: 'is not an event type; GET /api/v3/webhook/event lists them',
+} as const
 
 /** The error of a new link to an inactive type. */
 export function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {
-  return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` }
+  return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` } as const
 }
 
 /** The ids and the names of the entries of an event set, each once (docs/contract/webhooks.md#event-set). */
@@ -24,7 +28,7 @@ export function resolveEntries(entries: readonly string[], known: readonly Known
   const byEntry = new Map<string, KnownType>(
     known.flatMap((type) => [type.id, type.internal].map((key) => [key, type])),
   )
-  const errors: FieldError[] = entries.flatMap((entry, index) => {
+  const errors = entries.flatMap((entry, index): FieldError[] => {
     const type = byEntry.get(entry)
     const path = `events.${index}`
     if (!type) return [{ path, ...UNKNOWN }]

@@ -86,7 +86,7 @@ export async function checkMaySubscribe(
   if (scope === 'all') return
   const hidden = await listHiddenTypes(db, { webhook: input.webhook, ...splitEntries(input.events) })
   const errors = input.events.flatMap((entry, index) =>
-    hidden.has(entry) ? [{ path: input.pathOf(index), code: UNKNOWN.code, message: UNKNOWN.message }] : [],
+    hidden.has(entry) ? [{ path: input.pathOf(index), ...UNKNOWN }] : [],
   )
   const [first] = errors
   if (first) throw new Problem('validation_failed', `${first.path}: ${first.message}`, { errors })

@@ -15,6 +15,7 @@ export function checkImportedSecret(secret: string): void {
       'secret',
       'pattern',
       `must be whsec_ and the padded base64 of ${LEAST_BYTES} to ${MOST_BYTES} bytes`,
+      { least: LEAST_BYTES, most: MOST_BYTES },
     )
   if (!isWeak(bytes)) return
   const rule = `has fewer than ${LEAST_DIFFERENT} different bytes, repeats one sequence, or counts in equal steps`
@@ -22,5 +23,6 @@ export function checkImportedSecret(secret: string): void {
     'secret',
     'weak',
     `${rule}: leave it out for a random one, and replace the old one at the receiver`,
+    { least: LEAST_DIFFERENT },
   )
 }

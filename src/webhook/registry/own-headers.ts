@@ -34,7 +34,10 @@ export function readHeaders(given: OwnHeaders): OwnHeaders {
     const known = name.toLowerCase()
     // A receiver behind CGI, WSGI or Rack reads both as one name (RFC 3875, section 4.1.18).
     const dashed = known.replaceAll('_', '-')
-    if (!TOKEN.test(name)) throw invalidField(path, 'pattern', 'must be a token of RFC 9110 of at most 100 characters')
+    if (!TOKEN.test(name))
+      throw invalidField(path, 'pattern', 'must be a token of RFC 9110 of at most 100 characters', {
+        pattern: TOKEN.source,
+      })
     if (RESERVED.some((reserved) => reserved.test(dashed)))
       throw invalidField(path, 'reserved', 'has a meaning to HTTP, to a proxy or to the service, and cannot be set')
     if (dashedNames.has(dashed))
@@ -86,7 +89,7 @@ export function checkHeadersStay(
 ): void {
   if (headerNames.length === 0 || headers !== undefined || url === undefined || !isOtherOrigin(url, before)) return
   const text = 'are not sent to another origin: give them again with the new URL, or {} to remove them'
-  throw invalidField('headers', 'required', text)
+  throw invalidField('headers', 'required', text, { other: 'url' })
 }
 
 /** Given headers always count as a change, because the stored ones are not decrypted. */

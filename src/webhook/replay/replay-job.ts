@@ -98,6 +98,7 @@ async function listSelected(db: Database, selection: ReplaySelection) {
     'filters',
     'too_many_matches',
     `name more than ${REPLAY_JOB_ROWS_LIMIT} rows; at most ${REPLAY_JOB_ROWS_LIMIT} are replayed at once. Narrow the filters, or send limit`,
+    { limit: REPLAY_JOB_ROWS_LIMIT },
   )
 }
 

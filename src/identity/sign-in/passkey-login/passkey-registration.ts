@@ -139,7 +139,7 @@ async function isOwnAttestation({ response }: RegistrationResponseJSON): Promise
 
 function buildNotRegistered(reason: string): Problem {
   const message = 'is not the answer to the options of the last 5 minutes, or is registered already; start again'
-  const errors = [{ path: 'credential', code: 'not_accepted', message }]
+  const errors = [{ path: 'credential', code: 'not_accepted' as const, message }]
   return new Problem('validation_failed', `credential: ${message}`, { errors, reason })
 }
 

@@ -51,6 +51,7 @@ export async function stepUp(
 
 function buildNotProven(proof: FactorProof, reason: string): Problem {
   if (proof.kind === 'code') return buildWrongCode(reason)
-  const errors = [{ path: 'credential', code: 'not_accepted', message: 'is not a proof by a passkey of yours' }]
+  const message = 'is not a proof by a passkey of yours'
+  const errors = [{ path: 'credential', code: 'not_accepted' as const, message }]
   return new Problem('validation_failed', 'credential: is not a proof by a passkey of yours', { errors, reason })
 }

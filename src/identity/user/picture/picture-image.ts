@@ -1,4 +1,5 @@
 import { buildMutex } from '../../../base/semaphore.ts'
+import type { FieldErrorCode, FieldParams } from '../../../http/problem/field-error.ts'
 import { invalidField, Problem } from '../../../http/problem/problem.ts'
 import { dropUnneeded } from './picture-chunks.ts'
 import { readPixels } from './picture-size.ts'
@@ -26,7 +27,8 @@ const loadLibrary = () => import('@napi-rs/image')
 
 const mutex = buildMutex()
 
-const refuse = (code: string, message: string) => invalidField('image', code, message)
+const refuse = (code: FieldErrorCode, message: string, params?: FieldParams) =>
+  invalidField('image', code, message, params)
 
 /**
  * Makes the stored picture of an uploaded PNG, JPEG or WebP: a square of 256 pixels as WebP, upright, its middle part,
@@ -34,10 +36,11 @@ const refuse = (code: string, message: string) => invalidField('image', code, me
  */
 export async function makePicture(bytes: Buffer): Promise<Buffer> {
   if (bytes.length > PICTURE_LIMIT_BYTES)
-    throw refuse('too_large', `is over ${PICTURE_LIMIT_BYTES / 1024} KiB. Shrink it`)
+    throw refuse('too_large', `is over ${PICTURE_LIMIT_BYTES / 1024} KiB. Shrink it`, { bytes: PICTURE_LIMIT_BYTES })
   const pixels = readPixels(bytes)
   if (!pixels) throw refuse('not_an_image', 'is not a PNG, JPEG or WebP')
-  if (pixels > PIXELS_LIMIT) throw refuse('too_many_pixels', 'has over 16 million pixels. Shrink it')
+  if (pixels > PIXELS_LIMIT)
+    throw refuse('too_many_pixels', 'has over 16 million pixels. Shrink it', { limit: PIXELS_LIMIT })
   if (mutex.waiting() >= WAITING_LIMIT)
     throw new Problem('overloaded', 'Too many pictures wait. Try again in a moment.', {
       headers: { 'retry-after': '5' },

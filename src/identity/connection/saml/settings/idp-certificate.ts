@@ -12,6 +12,8 @@ const [BITS_MIN, BITS_MAX] = [2_048, 8_192]
 export interface CertificateFault {
   code: 'not_pem' | 'not_a_certificate' | 'not_rsa' | 'key_size'
   message: string
+  /** Of `key_size`: bits. */
+  params?: { least: number; most: number }
 }
 
 /** A certificate that can verify responses. */
@@ -49,6 +51,7 @@ export function readCertificate(text: string): IdpCertificate | CertificateFault
     return {
       code: 'key_size',
       message: `must have an RSA key of ${BITS_MIN} to ${BITS_MAX} bits; this one has ${bits}`,
+      params: { least: BITS_MIN, most: BITS_MAX },
     }
   return {
     pem: `-----BEGIN CERTIFICATE-----\n${certificate.raw.toString('base64').replace(/(.{64})(?=.)/g, '$1\n')}\n-----END CERTIFICATE-----\n`,

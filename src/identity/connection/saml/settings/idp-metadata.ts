@@ -1,6 +1,7 @@
+import type { FieldParams } from '../../../../http/problem/field-error.ts'
 import { parseXml } from '../xml/parse-xml.ts'
 import { childrenOf, isElement, textOf, type XmlElement } from '../xml/xml-document.ts'
-import type { XmlFault } from '../xml/xml-fault.ts'
+import { XML_LIMITS, type XmlFault } from '../xml/xml-fault.ts'
 import { CERTIFICATE_LIMIT, type CertificateFault, readCertificate } from './idp-certificate.ts'
 
 /** The settings of an identity provider, as its metadata has them. */
@@ -23,6 +24,7 @@ export interface MetadataFault {
     | 'no_redirect'
     | CertificateFault['code']
   message: string
+  params?: FieldParams
 }
 
 const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
@@ -34,7 +36,11 @@ const ENTITY_ID_LIMIT = 1_024
 /** Reads metadata (SAML 2.0 metadata, 2.4.3). An administrator vouched for it: its signature is not verified. Pure. */
 export function readIdpMetadata(bytes: Uint8Array, now: Date): IdpMetadata | MetadataFault {
   const document = parseXml(bytes, { comments: 'skip' })
-  if (typeof document === 'string') return { code: document, message: describeFault(document) }
+  if (typeof document === 'string')
+    return {
+      ...{ code: document, message: describeFault(document) },
+      ...(document === 'too_large' && { params: { bytes: XML_LIMITS.bytes } }),
+    }
   const { root } = document
   if (isElement(root, 'metadata', 'EntitiesDescriptor'))
     return { code: 'several_entities', message: 'must be the metadata of one entity, not of a federation' }
@@ -63,7 +69,7 @@ function readDescriptor(idp: XmlElement, entityId: string): IdpMetadata | Metada
     .map((element) => textOf(element) ?? '')
   const read = [...new Set(texts)].map(readCertificate)
   const fault = read.find((found) => 'code' in found)
-  if (fault) return { code: fault.code, message: `its signing certificate ${fault.message}` }
+  if (fault) return { ...fault, message: `its signing certificate ${fault.message}` }
   const certificates = read.flatMap((found) => ('pem' in found ? [found.pem] : []))
   if (certificates.length === 0 || certificates.length > CERTIFICATE_LIMIT)
     return { code: 'not_metadata', message: `must have 1 to ${CERTIFICATE_LIMIT} signing certificates` }

@@ -20,7 +20,7 @@ export async function importMetadata(
   const path = url === undefined ? 'metadata' : 'metadata_url'
   const bytes = url === undefined ? Buffer.from(metadata ?? '') : await fetchMetadata(fetch, url)
   const read = readIdpMetadata(bytes, now)
-  if ('code' in read) throw invalidField(path, read.code, read.message)
+  if ('code' in read) throw invalidField(path, read.code, read.message, read.params)
   return read
 }
 

@@ -61,10 +61,12 @@ function checkSsoUrl(text: string, { allowHttp }: { allowHttp: boolean }): void 
 /** In one form each, and each once. Throws a 422. */
 function readCertificates(texts: readonly string[]): Pick<SamlColumns, 'certificates' | 'certificatesEndAt'> {
   if (texts.length === 0 || texts.length > CERTIFICATE_LIMIT)
-    throw invalidField('saml.certificates', 'item_count', `must be 1 to ${CERTIFICATE_LIMIT} certificates`)
+    throw invalidField('saml.certificates', 'item_count', `must be 1 to ${CERTIFICATE_LIMIT} certificates`, {
+      ...{ least: 1, most: CERTIFICATE_LIMIT },
+    })
   const read = texts.map((text, at) => {
     const found = readCertificate(text)
-    if ('code' in found) throw invalidField(`saml.certificates.${at}`, found.code, found.message)
+    if ('code' in found) throw invalidField(`saml.certificates.${at}`, found.code, found.message, found.params)
     return found
   })
   return {
