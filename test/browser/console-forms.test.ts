@@ -2,7 +2,15 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
-import { type ConsoleBrowser, follow, startConsoleBrowser, takePicture, waitForHeading } from './console-browser.ts'
+import {
+  type ConsoleBrowser,
+  examine,
+  follow,
+  startConsoleBrowser,
+  takePicture,
+  waitForHeading,
+} from './console-browser.ts'
+import { NO_VIOLATIONS } from './page-browser.ts'
 
 let c: ConsoleBrowser
 let d: DeliveryApp
@@ -80,6 +88,41 @@ test('forms in a page and in a dialog show errors at their fields, and other pro
   await dialog.getByLabel(/^E-mail/).fill('operator@example.test')
   await dialog.getByRole('button', { name: 'Create' }).click()
   await dialog.getByText('That did not work').waitFor()
+})
+
+test('a German page says in German what the API refuses, at the fields and in a card with the detail below', async () => {
+  const { id } = await d.makeWebhook()
+  await using opened = await c.open(`/console/webhooks/${id}?tab=settings`)
+  const { page } = opened
+  await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
+  await page.reload()
+  const url = page.getByLabel('URL', { exact: false }).first()
+  const name = page.getByLabel('Name', { exact: true })
+  const save = page.getByRole('button', { name: 'Speichern', exact: true })
+  await url.fill(PRIVATE)
+  // The input takes no more characters than the API, until they differ.
+  await name.evaluate((input) => input.removeAttribute('maxlength'))
+  await name.fill('n'.repeat(101))
+  await save.click()
+  await expectFieldError(name, /^Höchstens 100 Zeichen\.$/)
+  await name.fill('Innen')
+  await save.click()
+  await expectFieldError(url, /^Der Host der URL ist nicht öffentlich erreichbar\. .*\.$/)
+  expect(await examine(page, 'form-field-error-german')).toEqual({ ...NO_VIOLATIONS, isTooWide: false })
+
+  await follow(page, 'users')
+  await page.getByRole('button', { name: 'Neuer Benutzer' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Neuer Benutzer' })
+  await dialog.getByLabel(/^E-Mail/).fill('operator@example.test')
+  await dialog.getByLabel('Passwort').first().fill('kurz')
+  await dialog.getByRole('button', { name: 'Benutzer anlegen' }).click()
+  await expectFieldError(dialog.getByLabel('Passwort').first(), /^Mindestens 8 Zeichen\./)
+  await dialog.getByLabel('Passwort').first().fill('correct horse battery')
+  await dialog.getByRole('button', { name: 'Benutzer anlegen' }).click()
+  const card = dialog.getByRole('alert')
+  await card.getByText('Der jetzige Stand lässt das nicht zu.').waitFor()
+  expect(await card.locator('[lang="en"]').innerText()).toMatch(/^[A-Z].*e-mail/)
+  await takePicture(page, 'problem-card-german')
 })
 
 test('of two operators who edit one user the second is told, keeps what was entered, and decides', async () => {

@@ -1,11 +1,17 @@
 import { isProblem } from '@signalbox/client'
-import { createContext, type ReactNode, useContext, useEffect, useLayoutEffect, useRef, useState } from 'react'
-
-/** An error of the API about one member of a body; `path` is dotted: `redirect_uris.0`. */
-export interface FieldError {
-  path: string
-  message: string
-}
+import {
+  createContext,
+  Fragment,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
+import { FieldMessage } from './refusal/field-message.tsx'
+import type { FieldError } from './refusal/field-text.ts'
+import { useRefusalTexts } from './refusal/refusal-texts.ts'
 
 /** The errors of a problem that name a member of the body; none for another error. Pure. */
 export function readFieldErrors(error: unknown): readonly FieldError[] {
@@ -42,6 +48,7 @@ interface FieldErrorsProps {
 export function FieldErrors({ error, root, children }: FieldErrorsProps) {
   const [claimed, setClaimed] = useState<readonly string[]>([])
   const [edited, setEdited] = useState<{ of: unknown; fields: readonly string[] }>({ of: undefined, fields: [] })
+  useRefusalTexts()
   const all = readFieldErrors(error)
   const dropped = edited.of === error ? edited.fields : []
   const left = all.filter((item) => !dropped.some((field) => findErrorsOf([item], field).length > 0))
@@ -81,18 +88,22 @@ function findInvalid(root: HTMLElement | null): HTMLElement | null {
 }
 
 /** The error of a member for its input, and what the input calls when it is edited. */
-export function useFieldError(field: string | undefined): { error: string | undefined; onEdit: () => void } {
+export function useFieldError(field: string | undefined): { error: ReactNode; onEdit: () => void } {
   const { errors, claim, drop } = useContext(Errors)
   const claims = useRef(claim)
   claims.current = claim
   useLayoutEffect(() => (field === undefined ? undefined : claims.current(field)), [field])
   if (field === undefined) return { error: undefined, onEdit: () => {} }
   const own = findErrorsOf(errors, field)
-  const texts = own.map(({ path, message }) =>
-    path === field ? message : `${path.slice(field.length + 1)}: ${message}`,
-  )
+  const texts = own.map((item, index) => (
+    <Fragment key={`${item.path} ${item.code} ${item.message}`}>
+      {index > 0 && ' · '}
+      {item.path !== field && `${item.path.slice(field.length + 1)}: `}
+      <FieldMessage error={item} />
+    </Fragment>
+  ))
   return {
-    error: own.length === 0 ? undefined : texts.join(' · '),
+    error: own.length === 0 ? undefined : texts,
     onEdit: () => {
       if (own.length > 0) drop(field)
     },

@@ -4,8 +4,10 @@ import { useTranslation } from 'react-i18next'
 import { findEntrance, needsStepUp, toEntrance, toStepUp } from '../frame/api.ts'
 import { Icon } from '../frame/icons.tsx'
 import { CopyText } from './copy-text.tsx'
-import type { FieldError } from './field-errors.tsx'
 import { ProofLink } from './proof-link.tsx'
+import { FieldMessage } from './refusal/field-message.tsx'
+import type { FieldError } from './refusal/field-text.ts'
+import { useRefusalTexts } from './refusal/refusal-texts.ts'
 
 /** An error, with what to do about it: the missing permission, a fresh proof, or another try. */
 export function ProblemCard({
@@ -21,20 +23,18 @@ export function ProblemCard({
   const { t } = useTranslation()
   if (isProblem(error, 'permission_denied')) return <NoPermission permission={error.problem.missing?.permission} />
   const entrance = findEntrance(error)
-  const isOffline = error instanceof ConnectionError
-  const detail = error instanceof ProblemError ? error.problem.detail : isOffline ? t('problem.offline') : String(error)
+  // Its entry has the address at which the session is proven.
+  const isAddress = isProblem(error, 'connection_required')
   const listed = fields ?? (error instanceof ProblemError ? (error.problem.errors ?? []) : [])
   return (
     <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t('problem.title')} role="alert">
       <Stack gap="xs">
-        <Text size="sm" className="wrap">
-          {detail}
-        </Text>
+        <ProblemText error={error} />
         {listed.length > 0 && (
           <List size="sm">
-            {listed.map(({ path, message }) => (
-              <List.Item key={`${path} ${message}`}>
-                <Code>{path}</Code> {message}
+            {listed.map((item) => (
+              <List.Item key={`${item.path} ${item.code} ${item.message}`}>
+                <Code>{item.path}</Code> {isAddress ? item.message : <FieldMessage error={item} />}
               </List.Item>
             ))}
           </List>
@@ -59,6 +59,34 @@ export function ProblemCard({
         </Group>
       </Stack>
     </Alert>
+  )
+}
+
+/** What an error is and what to do: in English the `detail` of the API, in another language a sentence with it below. */
+function ProblemText({ error }: { error: unknown }) {
+  const { t } = useTranslation()
+  const { language, told } = useRefusalTexts()
+  if (!(error instanceof ProblemError))
+    return <Sentence>{error instanceof ConnectionError ? t('problem.offline') : String(error)}</Sentence>
+  const { detail } = error.problem
+  if (language === 'en') return <Sentence>{detail}</Sentence>
+  const text = told?.texts[`problem.${error.code}`]
+  if (text === undefined) return <Sentence lang="en">{detail}</Sentence>
+  return (
+    <>
+      <Sentence>{text}</Sentence>
+      <Text size="xs" c="dimmed" className="wrap" lang="en">
+        {detail}
+      </Text>
+    </>
+  )
+}
+
+function Sentence({ lang, children }: { lang?: string; children: string }) {
+  return (
+    <Text size="sm" className="wrap" lang={lang}>
+      {children}
+    </Text>
   )
 }
 

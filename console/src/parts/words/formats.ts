@@ -19,3 +19,7 @@ export const dateFormat = (language: string, options?: Intl.DateTimeFormatOption
 /** Formats the distance of an instant from now. */
 export const ageFormat = (language: string, options?: Intl.RelativeTimeFormatOptions) =>
   keep(['age', language, options], () => new Intl.RelativeTimeFormat(language, options))
+
+/** Formats alternatives: `a, b or c`. */
+export const orFormat = (language: string) =>
+  keep(['or', language], () => new Intl.ListFormat(language, { type: 'disjunction' }))
