@@ -10593,35 +10593,36 @@ export interface components {
         FieldError: {
             /** @description The member in dotted form, or the name of a query parameter. */
             path: string;
-            /** @description Stable; programs decide on it. `validation_failed` of the errors lists all. */
+            /** @description Stable; programs decide on it. The page of `validation_failed` lists all. */
             code: string;
             /** @description The rule and the remedy, in English. */
             message: string;
-            /** @description Numbers and words of the rule, for a text in another language. */
-            params?: {
-                /** @description The only bound of the rule. */
-                limit?: number;
-                /** @description The lower bound of the rule. */
-                least?: number;
-                /** @description The upper bound of the rule. */
-                most?: number;
-                /** @description The greatest size. */
-                bytes?: number;
-                /** @description What is taken: the first 20. */
-                values?: string[];
-                /** @description The types that are taken. */
-                types?: string[];
-                /** @description The format of the text. */
-                format?: string;
-                /** @description The pattern that the text must match. */
-                pattern?: string;
-                /** @description The member that the rule compares with. */
-                other?: string;
-                /** @description The setting that allows the value. */
-                setting?: string;
-                /** @description The latest instant. */
-                instant?: string;
-            };
+            params?: components["schemas"]["FieldErrorParams"];
+        };
+        /** @description Numbers and words of the rule, for a text in another language. */
+        FieldErrorParams: {
+            /** @description The only bound of the rule. */
+            limit?: number;
+            /** @description The lower bound of the rule. */
+            least?: number;
+            /** @description The upper bound of the rule. */
+            most?: number;
+            /** @description The greatest size. */
+            bytes?: number;
+            /** @description What is taken: the first 20. */
+            values?: string[];
+            /** @description The types that are taken. */
+            types?: string[];
+            /** @description The format of the text. */
+            format?: string;
+            /** @description The pattern that the text must match. */
+            pattern?: string;
+            /** @description The member that the rule compares with. */
+            other?: string;
+            /** @description The setting that allows the value. */
+            setting?: string;
+            /** @description The latest instant. */
+            instant?: string;
         };
         FindConnection: {
             /**

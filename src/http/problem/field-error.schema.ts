@@ -1,6 +1,6 @@
 import { Type } from '../shape/schema-type.ts'
 
-/** One entry of `errors` (docs/contract/api.md#errors). */
+/** One entry of `errors` (docs/contract/api.md#errors). A `title` is a name in the OpenAPI document, as by `named`. */
 export const FieldErrorSchema = Type.Object(
   {
     path: Type.String({ description: 'The member in dotted form, or the name of a query parameter.' }),
@@ -22,10 +22,12 @@ export const FieldErrorSchema = Type.Object(
           setting: Type.Optional(Type.String({ description: 'The setting that allows the value.' })),
           instant: Type.Optional(Type.String({ description: 'The latest instant.' })),
         },
-        { description: 'Numbers and words of the rule, for a text in another language.' },
+        {
+          title: 'FieldErrorParams',
+          description: 'Numbers and words of the rule, for a text in another language.',
+        },
       ),
     ),
   },
-  // Its name in the OpenAPI document, as `named` gives one.
   { title: 'FieldError' },
 )

@@ -140,5 +140,8 @@ describe('pages', () => {
     expect(renderText('one\ntwo\n\n- a `b`\n- c\n\nend')).toBe(
       '<p>one two</p>\n<ul><li>a <code>b</code></li><li>c</li></ul>\n<p>end</p>',
     )
+    expect(renderText('| A | B |\n|---|---|\n| `c` | d |\n| e | |')).toBe(
+      '<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td><code>c</code></td><td>d</td></tr><tr><td>e</td><td></td></tr></tbody></table>',
+    )
   })
 })

@@ -72,7 +72,12 @@ describe('an instant', () => {
     expect(read).toThrow(
       expect.objectContaining({
         code: 'validation_failed',
-        errors: [{ path: 'expires_at', code: 'format', message: expect.stringContaining('1970 to 9999') }],
+        errors: [
+          {
+            ...{ path: 'expires_at', code: 'format', message: expect.stringContaining('1970 to 9999') },
+            params: { format: 'date-time' },
+          },
+        ],
       } satisfies Partial<Problem>),
     )
   })
