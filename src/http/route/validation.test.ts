@@ -59,7 +59,7 @@ describe('bodies', () => {
     [{ url: 'a'.repeat(11) }, 'maxLength', { limit: 10 }],
     [{ url: 'a', events: [] }, 'minItems', { limit: 1 }],
     [{ url: 'a', account: 5 }, 'type', { types: ['string', 'null'] }],
-    [{ url: 'a', account: 'no' }, 'pattern', { pattern: UuidSchema.pattern }],
+    [{ url: 'a', account: 'no' }, 'pattern', { pattern: expect.stringMatching(/^\^\[0-9a-f\]/) }],
     [{ url: 'a', status: 'ajar' }, 'enum', { values: ['open', 'closed'] }],
     [{}, 'required', undefined],
     [{ url: 'a', extra: 1 }, 'unknown_member', undefined],
