@@ -256,6 +256,22 @@ describe('a link', () => {
     expect(await page.getAttribute('html', 'lang')).toBe('de')
     expect(await page.getByRole('link', { name: 'Webhook hinzufügen' }).count()).toBe(0)
   })
+
+  test('says in the language of the platform what the API refuses', async () => {
+    await using opened = await openPage()
+    const { page } = opened
+    const account = (await d.call('POST', '/api/v3/identity/account', { name: 'Reederei' })).body.data.document_id
+    const { id: webhook } = await d.makeWebhook({ account, url: `${d.receiver.origin}/port` })
+    await page.goto(await makeLink(account, { language: 'de' }))
+    await page.getByText('Reederei').first().waitFor()
+    await page.evaluate((id) => {
+      location.hash = `#/webhooks/${id}`
+    }, webhook)
+    await page.getByRole('tab', { name: 'Einstellungen' }).click()
+    await page.getByLabel('Callback-URL').fill('https://10.1.2.3/hooks')
+    await page.getByRole('button', { name: 'Speichern', exact: true }).click()
+    await page.getByText(/^Der Host der URL ist nicht öffentlich erreichbar\./).waitFor()
+  })
 })
 
 describe('a frame', () => {

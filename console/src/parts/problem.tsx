@@ -62,7 +62,7 @@ export function ProblemCard({
   )
 }
 
-/** What an error is and what to do: in English the `detail` of the API, in another language a sentence with it below. */
+/** Explanation of an error: in English the `detail` of the API, in another language a sentence with it below. */
 function ProblemText({ error }: { error: unknown }) {
   const { t } = useTranslation()
   const { language, told } = useRefusalTexts()

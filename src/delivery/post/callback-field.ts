@@ -1,4 +1,4 @@
-import { invalidField, type Problem } from '../../http/problem/problem.ts'
+import { buildFieldProblem, type Problem } from '../../http/problem/problem.ts'
 import {
   type CallbackRefusal,
   type CallbackRules,
@@ -38,8 +38,8 @@ function buildRefusal(
   const url = URL.parse(text)
   // Plain http is accepted in development only.
   if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url)
-    return invalidField('url', code, message, params)
+    return buildFieldProblem({ path: 'url', code, message, params })
   const setting = `WEBHOOK_ALLOWED_PRIVATE_TARGETS=${url.hostname}:${effectivePort(url)}`
   const remedy = `In development the service takes it when it is started with ${setting}.`
-  return invalidField('url', code, `${message} ${remedy}`, { setting })
+  return buildFieldProblem({ path: 'url', code, message: `${message} ${remedy}`, params: { setting } })
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { IdMaker } from '../../base/id.ts'
-import { invalidField, notFound, orNotFound, Problem } from '../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField, notFound, orNotFound, Problem } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
 import type { RowChange } from '../../http/route/row-route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
@@ -104,7 +104,12 @@ export async function changeEventType(
       wanted.deprecatedAt === null
         ? (['deprecated_at', 'deprecation_remedy'] as const)
         : (['deprecation_remedy', 'deprecated_at'] as const)
-    throw invalidField(path, 'required', `is required together with ${other}; set both, or both to null`, { other })
+    throw buildFieldProblem({
+      path,
+      code: 'required',
+      message: `is required together with ${other}; set both, or both to null`,
+      params: { other },
+    })
   }
   if (isDeepStrictEqual(wanted, current)) return { row: before, before, isChanged: false }
   return { row: await describeEventType(db, before, wanted, now), before }

@@ -157,9 +157,17 @@ function toHintRow({ challenge, methods, expiresIn }: FactorHint): Record<string
 }
 
 /** A 422 about one field. `message` names the rule and the remedy. */
-export function invalidField(path: string, code: FieldErrorCode, message: string, params?: FieldParams): Problem {
-  const error: FieldError = { path, code, message, ...(params && { params }) }
-  return new Problem('validation_failed', `${path}: ${message}`, { errors: [error] })
+export function invalidField(path: string, code: FieldErrorCode, message: string): Problem {
+  return buildFieldProblem({ path, code, message, params: undefined })
+}
+
+/** A 422 about one field, with the numbers and words of the rule. */
+export function buildFieldProblem({
+  params,
+  ...error
+}: Omit<FieldError, 'params'> & { params: FieldParams | undefined }): Problem {
+  const entry: FieldError = { ...error, ...(params && { params }) }
+  return new Problem('validation_failed', `${entry.path}: ${entry.message}`, { errors: [entry] })
 }
 
 /** A 404 for one noun. */

@@ -1,10 +1,10 @@
 import { buildListQuery } from '../listing/listing.ts'
-import { FieldErrorSchema } from '../problem/field-error.schema.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import { closeObjects } from '../shape/close-objects.ts'
 import { type Static, type TObject, type TSchema, type TUnsafe, Type } from '../shape/schema-type.ts'
 import { type CellKey, MISSING_CELLS } from './cell-key.ts'
+import { FieldErrorSchema } from './field-error.schema.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 

@@ -1,4 +1,4 @@
-import { invalidField } from '../problem/problem.ts'
+import { buildFieldProblem } from '../problem/problem.ts'
 
 /** The rule for an instant, in words that complete "must be ...". */
 export const INSTANT_RULE = 'an instant like 2026-09-11T08:00:00.000Z of the years 1970 to 9999 in UTC'
@@ -34,6 +34,12 @@ function countDays(year: number, month: number): number {
 /** The instant of a member of a request. Throws 422 `validation_failed` at `path` for text that `parseInstant` refuses. */
 export function readInstant(path: string, text: string): Date {
   const instant = parseInstant(text)
-  if (!instant) throw invalidField(path, 'format', `must be ${INSTANT_RULE}`, { format: 'date-time' })
+  if (!instant)
+    throw buildFieldProblem({
+      path,
+      code: 'format',
+      message: `must be ${INSTANT_RULE}`,
+      params: { format: 'date-time' },
+    })
   return instant
 }

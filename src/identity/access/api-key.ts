@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
@@ -111,8 +111,11 @@ function decideExpiry(wanted: Date | null, { tokenExpiresAt }: KeyMakerFacts, no
   if (wanted === null || tokenExpiresAt === null) return wanted ?? tokenExpiresAt
   if (wanted <= tokenExpiresAt) return wanted
   const latest = tokenExpiresAt.toISOString()
-  throw invalidField('expires_at', 'after_maker', `must not be after ${latest}, when the key of this request expires`, {
-    instant: latest,
+  throw buildFieldProblem({
+    path: 'expires_at',
+    code: 'after_maker',
+    message: `must not be after ${latest}, when the key of this request expires`,
+    params: { instant: latest },
   })
 }
 

@@ -1,4 +1,4 @@
-import { invalidField } from '../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField } from '../../http/problem/problem.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import { type CallbackRules, checkCallbackUrl } from '../../outbound/guard/callback-url.ts'
 import type { UpdateConnectionBody } from './connection.schema.ts'
@@ -64,7 +64,12 @@ export function readKindChange(deps: Deps, before: ConnectionRecord, body: KindI
     checkIssuer(deps, oidc.issuer)
     const remedy = 'is required with another issuer: the stored one is not sent there'
     if (oidc.client_secret === undefined)
-      throw invalidField('oidc.client_secret', 'required', remedy, { other: 'issuer' })
+      throw buildFieldProblem({
+        path: 'oidc.client_secret',
+        code: 'required',
+        message: remedy,
+        params: { other: 'issuer' },
+      })
   }
   return {
     ...(oidc.issuer !== undefined && { issuer: oidc.issuer }),
@@ -84,7 +89,13 @@ function refuseOtherKind(kind: string, body: KindInput): void {
 /** The rules of callbacks, and those of OpenID Connect Discovery 1.0 section 3. Throws a 422 on `oidc.issuer`. */
 function checkIssuer({ callbackRules }: Deps, issuer: string): void {
   const checked = checkCallbackUrl(issuer, callbackRules)
-  if (!checked.ok) throw invalidField('oidc.issuer', checked.code, checked.message, checked.params)
+  if (!checked.ok)
+    throw buildFieldProblem({
+      path: 'oidc.issuer',
+      code: checked.code,
+      message: checked.message,
+      params: checked.params,
+    })
   if (/[?#]/.test(issuer))
     throw invalidField('oidc.issuer', 'url_invalid', 'is an issuer, so it has no query and no fragment')
 }

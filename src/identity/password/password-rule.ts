@@ -1,4 +1,4 @@
-import { invalidField } from '../../http/problem/problem.ts'
+import { buildFieldProblem } from '../../http/problem/problem.ts'
 import { isCommonPassword } from './common-password.ts'
 import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
 
@@ -53,7 +53,7 @@ export function findPasswordFault(password: string, owner: PasswordOwner): Passw
 /** Checks a new password at the member `path` of a body. Throws a 422 with the code of the broken rule. */
 export function checkNewPassword(password: string, { path, owner }: { path: string; owner: PasswordOwner }): void {
   const fault = findPasswordFault(password, owner)
-  if (fault) throw invalidField(path, fault.code, fault.message, fault.params)
+  if (fault) throw buildFieldProblem({ path, code: fault.code, message: fault.message, params: fault.params })
 }
 
 /** Whether too little of a password is left without the words of its owner and of the service. */

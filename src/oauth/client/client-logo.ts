@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FieldErrorCode, FieldParams } from '../../http/problem/field-error.ts'
-import { invalidField } from '../../http/problem/problem.ts'
+import { buildFieldProblem } from '../../http/problem/problem.ts'
 import { type GuardedFetch, GuardedFetchError } from '../../outbound/guarded-fetch.ts'
 import type { ClientLogo } from './client-logo.store.ts'
 
@@ -33,7 +33,7 @@ function findMediaType(body: Buffer): string | undefined {
 }
 
 const refuse = (code: FieldErrorCode, message: string, params?: FieldParams) =>
-  invalidField('logo_uri', code, message, params)
+  buildFieldProblem({ path: 'logo_uri', code, message, params })
 
 /**
  * Fetches the logo of a client, once: browsers get it from this service (docs/contract/oauth.md#logos). Runs outside

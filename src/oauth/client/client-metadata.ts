@@ -1,6 +1,6 @@
 import type { AdapterPayload } from 'oidc-provider'
 import { isUuid } from '../../base/id.ts'
-import { invalidField } from '../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField } from '../../http/problem/problem.ts'
 import { isLine } from '../../http/route/schema.ts'
 import { checkShownName } from '../../http/shape/shown-name.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
@@ -76,17 +76,28 @@ export function describeRegistration(confirmed: Readonly<Record<string, unknown>
 /** Checks a client that registers itself as the bodies of the API check any other. Pure. Throws 422. */
 function checkRegistration({ name, redirectUris, postLogoutRedirectUris, backchannelLogoutUri }: ClientRecord): void {
   if (!isLine(name, NAME_LENGTH_LIMIT))
-    throw invalidField('client_name', 'name', `must be one line of at most ${NAME_LENGTH_LIMIT} characters`, {
-      limit: NAME_LENGTH_LIMIT,
+    throw buildFieldProblem({
+      path: 'client_name',
+      code: 'name',
+      message: `must be one line of at most ${NAME_LENGTH_LIMIT} characters`,
+      params: { limit: NAME_LENGTH_LIMIT },
     })
   checkShownName(name, 'client_name')
   const lists = { redirect_uris: redirectUris, post_logout_redirect_uris: postLogoutRedirectUris }
   for (const [member, uris] of Object.entries(lists))
     if (uris.length > URIS_LIMIT)
-      throw invalidField(member, 'maxItems', `must hold at most ${URIS_LIMIT} URIs`, { limit: URIS_LIMIT })
+      throw buildFieldProblem({
+        path: member,
+        code: 'maxItems',
+        message: `must hold at most ${URIS_LIMIT} URIs`,
+        params: { limit: URIS_LIMIT },
+      })
   if ((backchannelLogoutUri ?? '').length > URI_LENGTH_LIMIT)
-    throw invalidField('backchannel_logout_uri', 'maxLength', `must have at most ${URI_LENGTH_LIMIT} characters`, {
-      limit: URI_LENGTH_LIMIT,
+    throw buildFieldProblem({
+      path: 'backchannel_logout_uri',
+      code: 'maxLength',
+      message: `must have at most ${URI_LENGTH_LIMIT} characters`,
+      params: { limit: URI_LENGTH_LIMIT },
     })
 }
 

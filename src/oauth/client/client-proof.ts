@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { invalidField } from '../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField } from '../../http/problem/problem.ts'
 
 /** Authentication of a confidential client: by its secret, or by a JWT under a key of its own (RFC 7523). */
 export const AUTH_METHODS = ['client_secret_basic', 'private_key_jwt'] as const
@@ -57,7 +57,12 @@ export function checkProof(settings: ClientProof & { type: 'confidential' | 'pub
       'must be left out for a public client, which proves nothing',
     )
   if (jwks && jwksUri !== null)
-    throw invalidField('jwks_uri', 'alone', 'must be null beside jwks: keep one of both', { other: 'jwks' })
+    throw buildFieldProblem({
+      path: 'jwks_uri',
+      code: 'alone',
+      message: 'must be null beside jwks: keep one of both',
+      params: { other: 'jwks' },
+    })
   if (hasKeys && !jwks && jwksUri === null)
     throw invalidField('jwks', 'missing', 'must be set for private_key_jwt, or jwks_uri')
   if (!hasKeys && (jwks || jwksUri !== null))
@@ -66,7 +71,12 @@ export function checkProof(settings: ClientProof & { type: 'confidential' | 'pub
     throw invalidField('jwks_uri', 'https', 'must be an https URL')
   if (!jwks) return
   if (JSON.stringify(jwks).length > JWKS_LIMIT)
-    throw invalidField('jwks', 'size', `must have at most ${JWKS_LIMIT} characters`, { limit: JWKS_LIMIT })
+    throw buildFieldProblem({
+      path: 'jwks',
+      code: 'size',
+      message: `must have at most ${JWKS_LIMIT} characters`,
+      params: { limit: JWKS_LIMIT },
+    })
   for (const [index, jwk] of jwks.keys.entries()) {
     const fault = findKeyFault(jwk)
     if (fault !== undefined) throw invalidField(`jwks.keys.${index}`, 'key', `must ${fault}`)

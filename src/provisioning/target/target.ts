@@ -2,7 +2,7 @@ import type { IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { type CallbackDeps, checkNewUrl, checkUrl } from '../../delivery/post/callback-field.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { RowChange } from '../../http/route/row-route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { createSecret } from '../../outbound/signature.ts'
@@ -83,14 +83,14 @@ export function checkBase({ protocol, url }: { protocol: TargetProtocol; url: st
 function checkTokenOfUrl(target: TargetRecord, { url, token }: Pick<ChangeTargetInput, 'url' | 'token'>): void {
   if (target.protocol !== 'scim' || url === undefined || token !== undefined) return
   if (new URL(url).origin !== new URL(target.url).origin)
-    throw invalidField(
-      'token',
-      'required',
-      'is required with a URL of another host: the stored one is not sent there',
-      {
+    throw buildFieldProblem({
+      path: 'token',
+      code: 'required',
+      message: 'is required with a URL of another host: the stored one is not sent there',
+      params: {
         other: 'url',
       },
-    )
+    })
 }
 
 /** Creates an active target, whose secret is in this answer only. Throws a 422 on `token`, and 409 `limit_reached`. */

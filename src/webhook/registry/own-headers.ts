@@ -1,6 +1,6 @@
 import type { Keyring } from '../../base/keyring.ts'
 import { buildSealedCache, type SealedCache } from '../../delivery/post/secret-cache.ts'
-import { invalidField } from '../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField } from '../../http/problem/problem.ts'
 import type { WebhookChange, WebhookRecord } from './webhook.store.ts'
 
 /** Headers that a subscriber adds to its deliveries: names in lower case, and their values. */
@@ -35,8 +35,11 @@ export function readHeaders(given: OwnHeaders): OwnHeaders {
     // A receiver behind CGI, WSGI or Rack reads both as one name (RFC 3875, section 4.1.18).
     const dashed = known.replaceAll('_', '-')
     if (!TOKEN.test(name))
-      throw invalidField(path, 'pattern', 'must be a token of RFC 9110 of at most 100 characters', {
-        pattern: TOKEN.source,
+      throw buildFieldProblem({
+        path,
+        code: 'pattern',
+        message: 'must be a token of RFC 9110 of at most 100 characters',
+        params: { pattern: TOKEN.source },
       })
     if (RESERVED.some((reserved) => reserved.test(dashed)))
       throw invalidField(path, 'reserved', 'has a meaning to HTTP, to a proxy or to the service, and cannot be set')
@@ -89,7 +92,7 @@ export function checkHeadersStay(
 ): void {
   if (headerNames.length === 0 || headers !== undefined || url === undefined || !isOtherOrigin(url, before)) return
   const text = 'are not sent to another origin: give them again with the new URL, or {} to remove them'
-  throw invalidField('headers', 'required', text, { other: 'url' })
+  throw buildFieldProblem({ path: 'headers', code: 'required', message: text, params: { other: 'url' } })
 }
 
 /** Given headers always count as a change, because the stored ones are not decrypted. */

@@ -2,7 +2,7 @@ import type { IdMaker, UserId } from '../../base/id.ts'
 import { moveJob } from '../../delivery/job/job-move.ts'
 import type { JobMove } from '../../delivery/job/job-state.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
-import { invalidField, orNotFound } from '../../http/problem/problem.ts'
+import { buildFieldProblem, orNotFound } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -94,12 +94,12 @@ async function listSelected(db: Database, selection: ReplaySelection) {
   const rows = await listMatches(db, { ...selection, limit: limit ?? REPLAY_JOB_ROWS_LIMIT + 1 })
   await endReadLimit(db)
   if (limit !== undefined || rows.length <= REPLAY_JOB_ROWS_LIMIT) return rows
-  throw invalidField(
-    'filters',
-    'too_many_matches',
-    `name more than ${REPLAY_JOB_ROWS_LIMIT} rows; at most ${REPLAY_JOB_ROWS_LIMIT} are replayed at once. Narrow the filters, or send limit`,
-    { limit: REPLAY_JOB_ROWS_LIMIT },
-  )
+  throw buildFieldProblem({
+    path: 'filters',
+    code: 'too_many_matches',
+    message: `name more than ${REPLAY_JOB_ROWS_LIMIT} rows; at most ${REPLAY_JOB_ROWS_LIMIT} are replayed at once. Narrow the filters, or send limit`,
+    params: { limit: REPLAY_JOB_ROWS_LIMIT },
+  })
 }
 
 /** Separates replayable rows from skipped ones by reason. In `exists` without `facts`: locked by others. Pure. */

@@ -1,7 +1,7 @@
 import { type FieldError, findFieldText, toSentence } from './field-text.ts'
 import { useRefusalTexts } from './refusal-texts.ts'
 
-/** What a broken rule asks for, in the language of the page; else in the words of the API, which are English. */
+/** Remedy of a broken rule in the language of the page, else in the words of the API, which are English. */
 export function FieldMessage({ error }: { error: FieldError }) {
   const { language, told } = useRefusalTexts()
   const text = told && findFieldText(error, told)

@@ -1,6 +1,6 @@
 import { buildMutex } from '../../../base/semaphore.ts'
 import type { FieldErrorCode, FieldParams } from '../../../http/problem/field-error.ts'
-import { invalidField, Problem } from '../../../http/problem/problem.ts'
+import { buildFieldProblem, Problem } from '../../../http/problem/problem.ts'
 import { dropUnneeded } from './picture-chunks.ts'
 import { readPixels } from './picture-size.ts'
 
@@ -28,7 +28,7 @@ const loadLibrary = () => import('@napi-rs/image')
 const mutex = buildMutex()
 
 const refuse = (code: FieldErrorCode, message: string, params?: FieldParams) =>
-  invalidField('image', code, message, params)
+  buildFieldProblem({ path: 'image', code, message, params })
 
 /**
  * Makes the stored picture of an uploaded PNG, JPEG or WebP: a square of 256 pixels as WebP, upright, its middle part,

@@ -1,4 +1,4 @@
-import { invalidField, Problem } from '../../../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField, Problem } from '../../../../http/problem/problem.ts'
 import { findOwnFault, type GuardedFetch, GuardedFetchError } from '../../../../outbound/guarded-fetch.ts'
 import { XML_LIMITS } from '../xml/xml-fault.ts'
 import { type IdpMetadata, readIdpMetadata } from './idp-metadata.ts'
@@ -20,7 +20,7 @@ export async function importMetadata(
   const path = url === undefined ? 'metadata' : 'metadata_url'
   const bytes = url === undefined ? Buffer.from(metadata ?? '') : await fetchMetadata(fetch, url)
   const read = readIdpMetadata(bytes, now)
-  if ('code' in read) throw invalidField(path, read.code, read.message, read.params)
+  if ('code' in read) throw buildFieldProblem({ path, code: read.code, message: read.message, params: read.params })
   return read
 }
 

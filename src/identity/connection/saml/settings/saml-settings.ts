@@ -1,4 +1,4 @@
-import { invalidField } from '../../../../http/problem/problem.ts'
+import { buildFieldProblem, invalidField } from '../../../../http/problem/problem.ts'
 import { CERTIFICATE_LIMIT, readCertificate } from './idp-certificate.ts'
 
 /** The part of a SAML provider in a request, in the words of the wire. */
@@ -61,12 +61,21 @@ function checkSsoUrl(text: string, { allowHttp }: { allowHttp: boolean }): void 
 /** In one form each, and each once. Throws a 422. */
 function readCertificates(texts: readonly string[]): Pick<SamlColumns, 'certificates' | 'certificatesEndAt'> {
   if (texts.length === 0 || texts.length > CERTIFICATE_LIMIT)
-    throw invalidField('saml.certificates', 'item_count', `must be 1 to ${CERTIFICATE_LIMIT} certificates`, {
-      ...{ least: 1, most: CERTIFICATE_LIMIT },
+    throw buildFieldProblem({
+      path: 'saml.certificates',
+      code: 'item_count',
+      message: `must be 1 to ${CERTIFICATE_LIMIT} certificates`,
+      params: { least: 1, most: CERTIFICATE_LIMIT },
     })
   const read = texts.map((text, at) => {
     const found = readCertificate(text)
-    if ('code' in found) throw invalidField(`saml.certificates.${at}`, found.code, found.message, found.params)
+    if ('code' in found)
+      throw buildFieldProblem({
+        path: `saml.certificates.${at}`,
+        code: found.code,
+        message: found.message,
+        params: found.params,
+      })
     return found
   })
   return {
