@@ -11,19 +11,25 @@ const execute = SIGNALBOX_URL.startsWith('http://localhost:') ? [openid.allowIns
 const issuer = new URL(`${SIGNALBOX_URL}/api/v3/oauth`)
 const config = await openid.discovery(issuer, OAUTH_CLIENT_ID, OAUTH_CLIENT_SECRET, undefined, { execute })
 
-/** Sign-ins that have begun, and the users of those that are done, by the cookie of their browser. */
-const begun = new Map<string, { pkceCodeVerifier: string; expectedState: string }>()
+/** The users who are signed in, by the cookie of their browser. */
 const users = new Map<string, { who: string; name: string | undefined; idToken: string }>()
-type Step = { id: string; location: string }
+type Cookies = Map<string, string>
+type Step = { location: string; cookies: string[] }
 
-/** Where a browser goes next, and its id from then on: what was known before a sign-in counts no more after it. */
-async function begin(): Promise<Step> {
-  const [id, pkceCodeVerifier, state] = [randomUUID(), openid.randomPKCECodeVerifier(), openid.randomState()]
-  if (begun.size >= 1_000) begun.delete(begun.keys().next().value ?? '')
-  begun.set(id, { pkceCodeVerifier, expectedState: state })
+const toCookie = (name: string, value: string, seconds?: number) =>
+  `${name}=${value}; HttpOnly; SameSite=Lax; Path=/${seconds === undefined ? '' : `; Max-Age=${seconds}`}`
+/** Each sign-in has a cookie of its own: another tab does not end it. */
+const nameSignIn = (state: string) => `sign_in_${state.slice(0, 8)}`
+
+async function begin(cookies: Cookies): Promise<Step> {
+  const [pkceCodeVerifier, state] = [openid.randomPKCECodeVerifier(), openid.randomState()]
+  const begun = toCookie(nameSignIn(state), `${state}.${pkceCodeVerifier}`, 600)
+  // 16 at most. A browser sends its oldest cookies first.
+  const old = [...cookies.keys()].filter((name) => name.startsWith('sign_in_')).slice(0, -15)
   const code_challenge = await openid.calculatePKCECodeChallenge(pkceCodeVerifier)
   const proof = { scope: 'openid profile email contract:read', state, code_challenge, code_challenge_method: 'S256' }
-  return { id, location: openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, ...proof }).href }
+  const location = openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, ...proof }).href
+  return { location, cookies: [begun, ...old.map((name) => toCookie(name, '', 0))] }
 }
 
 /** Calls the API for the user of a token: the access token opens a session of the app, whose JWT the API takes. */
@@ -35,15 +41,19 @@ async function countContracts(token: string): Promise<string> {
   return answer.ok ? `${(await answer.json()).data.length} contracts` : `no contracts (${answer.status})`
 }
 
-async function finish(before: string, url: URL): Promise<Step> {
-  const [id, flow] = [randomUUID(), begun.get(before)]
-  begun.delete(before)
-  if (!flow) return { id, location: '/' }
-  const tokens = await openid.authorizationCodeGrant(config, url, { ...flow, idTokenExpected: true })
-  const { name, email } = await openid.fetchUserInfo(config, tokens.access_token, tokens.claims()?.sub ?? '')
+async function finish(cookies: Cookies, url: URL): Promise<Step> {
+  const name = nameSignIn(url.searchParams.get('state') ?? '')
+  const [expectedState = '', pkceCodeVerifier = ''] = cookies.get(name)?.split('.') ?? []
+  if (!expectedState) return { location: '/', cookies: [] }
+  const checks = { expectedState, pkceCodeVerifier, idTokenExpected: true }
+  const tokens = await openid.authorizationCodeGrant(config, url, checks)
+  const { name: full, email } = await openid.fetchUserInfo(config, tokens.access_token, tokens.claims()?.sub ?? '')
   const who = `${email}, ${await countContracts(tokens.access_token)}`
-  users.set(id, { who, name, idToken: tokens.id_token ?? '' })
-  return { id, location: '/' }
+  // A new id: what was known before a sign-in counts no more after it.
+  const id = randomUUID()
+  users.delete(cookies.get('app') ?? '')
+  users.set(id, { who, name: full, idToken: tokens.id_token ?? '' })
+  return { location: '/', cookies: [toCookie('app', id), toCookie(name, '', 0)] }
 }
 
 /** Signs out here, and asks the service to sign out there. */
@@ -51,18 +61,20 @@ function leave(id: string): Step {
   const hint = users.get(id)?.idToken ?? ''
   users.delete(id)
   const asked = { id_token_hint: hint, post_logout_redirect_uri: new URL('/', redirectUri).href }
-  return { id: randomUUID(), location: hint ? openid.buildEndSessionUrl(config, asked).href : '/' }
+  return { location: hint ? openid.buildEndSessionUrl(config, asked).href : '/', cookies: [toCookie('app', '', 0)] }
 }
 
 const toHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 createServer(async (request, response) => {
   const url = new URL(request.url ?? '/', redirectUri)
-  const known = /(?:^|; )app=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1] ?? ''
+  const pairs = (request.headers.cookie ?? '').split('; ').map((pair) => pair.split('=') as [string, string])
+  const cookies = new Map(pairs)
+  const known = cookies.get('app') ?? ''
   try {
     const step = `${request.method} ${url.pathname}`
-    const next = step === 'GET /sign-in' ? begin() : step === 'GET /callback' ? finish(known, url) : undefined
-    const { id, location } = (step === 'POST /sign-out' ? leave(known) : await next) ?? {}
-    if (location) response.writeHead(303, { location, 'set-cookie': `app=${id}; HttpOnly; SameSite=Lax; Path=/` })
+    const next = step === 'GET /sign-in' ? begin(cookies) : step === 'GET /callback' ? finish(cookies, url) : undefined
+    const done = step === 'POST /sign-out' ? leave(known) : await next
+    if (done) response.writeHead(303, { location: done.location, 'set-cookie': done.cookies })
     else response.setHeader('content-type', 'text/html; charset=utf-8')
     const { who, name } = users.get(known) ?? {}
     const out = '<form method="post" action="/sign-out"><button>Sign out</button></form>'

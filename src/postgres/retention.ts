@@ -1,5 +1,5 @@
 import type { Database } from './statement/database.ts'
-import { changeStatement, valueStatement } from './statement/statement.ts'
+import { changeStatement } from './statement/statement.ts'
 
 /** A statement for retention: `text` deletes up to `$limit` rows from before `$before`. Returns their number. */
 export function sweepStatement(text: string): (db: Database, before: Date, limit: number) => Promise<number> {
@@ -16,18 +16,8 @@ export function deletionOfOld(
   table: string,
   { key, time, and = 'true' }: { key: string; time: string; and?: string },
 ): (db: Database, before: Date, limit: number) => Promise<number> {
-  return deletionBy(`
-    with gone as (
-      delete from ${table} where ${key} = any(array(
-        select ${key} from ${table} r where ${time} < $before and ${and}
-        order by ${time} limit $limit for update skip locked))
-      returning 1
-    )
-    select count(*)::int as deleted from gone`)
-}
-
-/** A statement for retention with a text of its own, whose only value is the number of rows deleted. */
-export function deletionBy(text: string): (db: Database, before: Date, limit: number) => Promise<number> {
-  const run = valueStatement<number, { before: Date; limit: number }>(text)
-  return (db, before, limit) => run(db, { before, limit })
+  return sweepStatement(`
+    delete from ${table} where ${key} = any(array(
+      select ${key} from ${table} r where ${time} < $before and ${and}
+      order by ${time} limit $limit for update skip locked))`)
 }

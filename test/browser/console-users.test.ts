@@ -32,6 +32,31 @@ afterAll(() => c?.[Symbol.asyncDispose]())
 const created = async (path: string, body: object): Promise<string> =>
   (await d.call('POST', path, body)).body.data.document_id
 
+const addApp = () =>
+  created('/api/v3/oauth/client', {
+    name: 'Partner',
+    type: 'confidential',
+    publisher: 'Partner Inc.',
+    redirect_uris: ['https://partner.example/back'],
+    scopes: ['openid', 'profile', 'email', 'webhook:read'],
+  })
+
+/** The consent of a user to an app. */
+const addConsent = (user: string, app: string) =>
+  d.t.database.pool.query(
+    `insert into oauth_grant (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
+     values (gen_random_uuid(), $1, $2, '{openid,email}', '{}', $3, $3)`,
+    [user, app, new Date(d.t.clock.now())],
+  )
+
+/** A user's identity at a provider. */
+const addIdentity = (user: string) =>
+  d.t.database.pool.query(
+    `insert into identity (document_id, "user", provider, subject, email, is_email_verified, last_login_at, created_at, updated_at)
+     values (gen_random_uuid(), $1, 'google', $1::uuid::text, 'olga@example.test', true, $2, $2, $2)`,
+    [user, new Date(d.t.clock.now())],
+  )
+
 const dialog = (page: Page, name: string) => page.getByRole('dialog', { name })
 const confirm = (page: Page, name: string) => dialog(page, name).getByRole('button', { name, exact: true }).click()
 
@@ -238,9 +263,35 @@ describe('an operator, in the browser alone', () => {
     expect(complaints).toEqual([])
   })
 
-  test('makes an API key that is shown once, and revokes it', async () => {
-    await using opened = await c.open('/console/keys')
+  test('ends the consent of a user to an app', async () => {
+    const user = await c.addUser({ email: 'consents@example.test', name: 'Carla Consents' })
+    await addConsent(user, await addApp())
+    await using opened = await c.open(`/console/users/${user}?tab=apps`)
     const { page, complaints } = opened
+    await page.getByRole('row').getByRole('button', { name: 'Revoke' }).click()
+    await dialog(page, 'Revoke').getByText('Partner').waitFor()
+    await confirm(page, 'Revoke')
+    await page.getByText('Nobody allows an app anything.').waitFor()
+    expect((await d.call('GET', `/api/v3/oauth/grant?filters=user|eq|${user}`)).body.data).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('disconnects a user from a provider', async () => {
+    const user = await c.addUser({ email: 'connected@example.test', name: 'Connie Connected' })
+    await addIdentity(user)
+    await using opened = await c.open(`/console/users/${user}?tab=identities`)
+    const { page, complaints } = opened
+    await page.getByRole('row').getByRole('button', { name: 'Disconnect' }).click()
+    await dialog(page, 'Disconnect google').getByRole('button', { name: 'Disconnect' }).click()
+    await page.getByText('No provider is connected.').waitFor()
+    expect((await d.call('GET', `${IDENTITY}/user/${user}/identity`)).body.data).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('makes an API key that is shown once, asks before it is lost, and revokes it', async () => {
+    await using opened = await c.open('/console/users')
+    const { page, complaints } = opened
+    await page.getByRole('link', { name: 'API keys', exact: true }).click()
     await page.getByRole('button', { name: 'New API key' }).click()
     const form = dialog(page, 'New API key')
     await form.getByLabel('Name').fill('nightly')
@@ -250,6 +301,9 @@ describe('an operator, in the browser alone', () => {
     }
     await form.getByLabel('Name').click()
     await form.getByRole('button', { name: 'Create the key' }).click()
+    await page.getByTestId('secret').waitFor()
+    await page.goBack()
+    await dialog(page, 'Leave without saving?').getByRole('button', { name: 'Stay' }).click()
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     const key = await page.getByTestId('secret').innerText()
     await page.getByLabel('I have stored it').check()
@@ -298,13 +352,7 @@ async function fillScreens(): Promise<Screen[]> {
   await d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
   for (const name of ['Ada Lovelace', 'Grace Hopper', 'Alan Turing', 'Edsger Dijkstra'])
     await c.addUser({ email: `${name.toLowerCase().replace(' ', '.')}@example.test`, name })
-  const app = await created('/api/v3/oauth/client', {
-    name: 'Partner',
-    type: 'confidential',
-    publisher: 'Partner Inc.',
-    redirect_uris: ['https://partner.example/back'],
-    scopes: ['openid', 'profile', 'email', 'webhook:read'],
-  })
+  const app = await addApp()
   const { pool } = d.t.database
   const now = new Date(d.t.clock.now())
   await pool.query(
@@ -312,16 +360,8 @@ async function fillScreens(): Promise<Screen[]> {
      values (gen_random_uuid(), 'oauth-decision.create', 'success', $1, $2, $3)`,
     [operator, { decision: 'deny', client: app }, now],
   )
-  await pool.query(
-    `insert into oauth_grant (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
-     values (gen_random_uuid(), $1, $2, '{openid,email}', '{}', $3, $3)`,
-    [operator, app, now],
-  )
-  await pool.query(
-    `insert into identity (document_id, "user", provider, subject, email, is_email_verified, last_login_at, created_at, updated_at)
-     values (gen_random_uuid(), $1, 'google', '1078', 'olga@example.test', true, $2, $2, $2)`,
-    [operator, now],
-  )
+  await addConsent(operator, app)
+  await addIdentity(operator)
   await pool.query(
     `insert into audit_log (document_id, action, outcome, detail, count, created_at)
      select gen_random_uuid(), action, outcome, detail::jsonb, count, $1 from (values

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { TEMPLATES } from '../../packages/create/src/templates.ts'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
+import { walk } from '../harness/browser/oauth-service.ts'
+import { checkOpenSignIns, checkTwoTabs } from '../harness/browser/two-tabs.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { startProcess, type TestProcess } from '../harness/process/process.ts'
@@ -108,26 +110,32 @@ describe.each(RECEIVERS)('%s', (name) => {
   })
 })
 
-test('sign-in registers itself, and a user signs in and out', async () => {
+test('sign-in registers itself, and a user signs in, also in two tabs at once, and out', async () => {
   const project = projectOf('sign-in')
   const port = String(await findFreePort())
   await project.run('connect', { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port })
   await start(project, 'start', {}).waitForOutput(/The app is at/)
+  const origin = `http://127.0.0.1:${port}`
   const { page, giveBack } = await browser.lend()
-  await page.goto(`http://127.0.0.1:${port}/`)
+  await page.goto(`${origin}/`)
   await page.getByRole('link', { name: 'Sign in' }).click()
   await page.getByText('to continue to My app').waitFor()
   await page.getByLabel('E-mail').fill(administrator.email)
   await page.getByLabel('Password', { exact: true }).fill(administrator.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('button', { name: 'Allow', exact: true }).click()
-  await page.waitForURL(`http://127.0.0.1:${port}/`)
+  await page.waitForURL(`${origin}/`)
   expect(await page.locator('#who').textContent()).toBe(`Signed in as ${administrator.email}`)
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.waitForURL(/end-session|sign-out/)
-  await page.goto(`http://127.0.0.1:${port}/`)
+  await page.goto(`${origin}/`)
   await page.getByRole('link', { name: 'Sign in' }).waitFor()
   await giveBack()
+  await checkTwoTabs(
+    origin,
+    async (visitor, address) => (await walk(url, visitor, { url: address, answers: { user: administrator } })).location,
+  )
+  await checkOpenSignIns(origin)
 })
 
 test('realtime shows an event of the demonstration as it happens, also beside newer contracts, and builds', async () => {

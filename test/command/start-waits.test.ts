@@ -47,6 +47,20 @@ test('a start that waits while another process migrates says so every few second
   await started.waitForOutput(/service started/)
 })
 
+test('a start whose rows another process holds for longer than a statement waits goes on when they are free', async () => {
+  await using database = await createTestDatabase({ content: 'prepared' })
+  const holder = await database.pool.connect()
+  await holder.query('begin; lock table permission in exclusive mode')
+  await using started = startHere(buildServiceEnvironment(database.connectionString))
+  try {
+    await started.waitForOutput(/preparing the database once more: see docs\/operations\.md, database/)
+    expect(started.logged()).toContain('"reason":"canceling statement due to lock timeout"')
+  } finally {
+    holder.release(true)
+  }
+  await started.waitForOutput(/service started/)
+})
+
 test('three first starts at once on an empty database all start, also in development, where one creates the administrator', async () => {
   await using database = await createTestDatabase({ content: 'empty' })
   const buildEnvironment = (number: number) => ({

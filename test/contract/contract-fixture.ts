@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { AccountId } from '../../src/base/id.ts'
-import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app/app.ts'
+import { createKeyedApp, type TestApp, type TestAppOptions } from '../harness/app/app.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what each case asserts
@@ -49,13 +49,10 @@ export async function startContractFixture(
 ): Promise<ContractFixture> {
   const { receiver: given, ...appOptions } = options
   const receiver = given ?? (await startReceiver())
-  const started = await createTestApp({
+  const app = await createKeyedApp({
     ...appOptions,
     env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`, ...options.env },
   })
-  // A session ends after an hour and these tests let days pass, so the administrator comes with an API key (docs/contract/identity.md#api-keys).
-  const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'contract', permissions: ['*:*'] })
-  const app = { ...started, admin: started.callAs(key.body.data.key) }
   const admin = async (...call: Parameters<TestApp['admin']>) => {
     const answer = await app.admin(...call)
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)

@@ -38,7 +38,7 @@ export function SignedOutDialog({ isOpen }: { isOpen: boolean }) {
     }
   }, [isOpen, goOn])
   return (
-    <Dialog title={t('signed-out.title')} isOpen={isOpen} onClose={() => askToSignIn(false)}>
+    <Dialog title={t('signed-out.title')} isOpen={isOpen} onClose={() => askToSignIn(false)} isAbove>
       <Stack>
         <Text size="sm">{t('signed-out.text')}</Text>
         <Group justify="flex-end">

@@ -17,7 +17,7 @@ const listUnsaved = (dialog: string | undefined) =>
 /** Whether a form, of the page or of one dialog, has entries that are not saved. */
 export const hasUnsaved = (dialog?: string): boolean => listUnsaved(dialog).length > 0
 
-/** Says whether the form that calls it has entries that are not saved. */
+/** Says whether what calls it has entries, or shows a secret, that nobody has saved yet. */
 export function useUnsaved(isUnsaved: boolean): void {
   const id = useId()
   const dialog = useContext(DialogContext)

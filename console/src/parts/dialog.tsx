@@ -1,4 +1,4 @@
-import { CloseButton, Drawer, Group, Modal, Title } from '@mantine/core'
+import { CloseButton, Drawer, Group, getDefaultZIndex, Modal, Title } from '@mantine/core'
 import { type ReactNode, useId } from 'react'
 import { useTranslation } from 'react-i18next'
 import { DialogContext, leaveEntries } from '../frame/unsaved.ts'
@@ -8,11 +8,15 @@ interface DialogProps {
   isOpen: boolean
   /** Left out for a dialog that closes by a button in it alone. */
   onClose?: (() => void) | undefined
+  /** Asks about the page or another dialog: it lies above those that the page has built later. */
+  isAbove?: boolean
   children: ReactNode
 }
 
+const ABOVE = { zIndex: getDefaultZIndex('modal') + 1 }
+
 /** A dialog in the middle of the screen. Its heading is no `header`, which would be a second banner of the page. */
-export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
+export function Dialog({ title, isOpen, onClose, isAbove = false, children }: DialogProps) {
   const isClosable = onClose !== undefined
   const id = useId()
   const leave = isClosable ? () => void leaveEntries(onClose, id) : undefined
@@ -23,6 +27,7 @@ export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
       closeOnClickOutside={isClosable}
       closeOnEscape={isClosable}
       centered
+      {...(isAbove && ABOVE)}
       transitionProps={{ duration: 0 }}
     >
       <Modal.Overlay />
@@ -37,7 +42,12 @@ export function Dialog({ title, isOpen, onClose, children }: DialogProps) {
 }
 
 /** A dialog at the side of the screen, beside what it was opened from. */
-export function SidePanel({ title, isOpen, onClose, children }: DialogProps & { onClose: () => void }) {
+export function SidePanel({
+  title,
+  isOpen,
+  onClose,
+  children,
+}: Omit<DialogProps, 'isAbove'> & { onClose: () => void }) {
   const id = useId()
   const leave = () => void leaveEntries(onClose, id)
   return (

@@ -1,6 +1,7 @@
 import { Button, Checkbox, Code, CopyButton, Group, Stack, Text, TextInput } from '@mantine/core'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useUnsaved } from '../frame/unsaved.ts'
 import { useOnline } from '../frame/use-online.ts'
 import { Dialog } from './dialog.tsx'
 import { download } from './download.ts'
@@ -78,7 +79,7 @@ export function SecretDialog({
   const { t } = useTranslation()
   const [isShown, setIsShown] = useState(false)
   const [isTaken, setIsTaken] = useState(false)
-  useLeaveGuard(!isTaken)
+  useUnsaved(!isTaken)
   const [isStored, setIsStored] = useState(false)
   return (
     <Dialog title={title} isOpen>
@@ -116,16 +117,6 @@ export function SecretDialog({
       </Stack>
     </Dialog>
   )
-}
-
-/** Asks before the page is left. */
-function useLeaveGuard(isOn: boolean): void {
-  useEffect(() => {
-    if (!isOn) return
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    window.addEventListener('beforeunload', ask)
-    return () => window.removeEventListener('beforeunload', ask)
-  }, [isOn])
 }
 
 /** Takes a secret without showing it. */

@@ -7,7 +7,7 @@ import { Dialog } from './dialog.tsx'
 export function LeaveDialog() {
   const { t } = useTranslation('console')
   return (
-    <Dialog title={t('unsaved.title')} isOpen={useIsAskedToLeave()} onClose={() => answerLeaving(false)}>
+    <Dialog title={t('unsaved.title')} isOpen={useIsAskedToLeave()} onClose={() => answerLeaving(false)} isAbove>
       <Stack>
         <Text size="sm">{t('unsaved.text')}</Text>
         <Group justify="flex-end">

@@ -1,12 +1,15 @@
+import { readMonotonicMs } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { alignClock } from '../../postgres/database-time.store.ts'
 import { migrateSchema } from '../../postgres/migration/migrate.ts'
-import type { Database } from '../../postgres/statement/database.ts'
+import { type Database, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
 import { FatalError } from '../log/fatal.ts'
 import { waitForDatabase } from './database-wait.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
 
 const INSUFFICIENT_PRIVILEGE = '42501'
+
+const RETRY_MS = 500
 
 /** Events reach the outbox of the event log from here on. Throws a `FatalError` without the right to create a trigger. */
 async function openEventLog(db: Database): Promise<void> {
@@ -19,6 +22,8 @@ async function openEventLog(db: Database): Promise<void> {
   })
 }
 
+type Prepares = Pick<Resources, 'connectionString' | 'database'>
+
 /** Result of the preparation of a database. */
 export interface Prepared {
   migrations: string[]
@@ -29,30 +34,50 @@ export interface Prepared {
 /**
  * Prepares a database for this program: migrations, then the rows of its declarations. Idempotent; safe in concurrent
  * processes. After a migration by a newer release, its catalogue, permissions and roles stay: this program would remove
- * rows that the newer processes need.
+ * rows that the newer processes need. Begins again, for as long as it waits for a database, when that goes away or when
+ * another process holds the rows longer than a statement waits.
  */
-export async function prepareDatabase(
-  resources: Pick<Resources, 'connectionString' | 'database'>,
-  options: ResourcesOptions,
-): Promise<Prepared> {
+export async function prepareDatabase(resources: Prepares, options: ResourcesOptions): Promise<Prepared> {
+  const { clock, logger, stop, config } = options
+  const limitMs = config.databaseWaitSeconds * 1000
+  const migrations: string[] = []
+  let failedAtMs: number | undefined
+  for (;;) {
+    await waitForDatabase(resources.connectionString, { limitMs, clock, logger, stop })
+    if (stop?.aborted) return { migrations, ahead: [] }
+    try {
+      return { migrations, ahead: await prepareOnce(resources, options, migrations) }
+    } catch (error) {
+      const nowMs = readMonotonicMs()
+      failedAtMs ??= nowMs
+      const isOver = nowMs - failedAtMs >= limitMs || stop?.aborted
+      if (isOver || !(isDatabaseUnavailable(error) || isGivenUp(error))) throw error
+      const { message: reason } = error as Error
+      logger.warn({ reason }, 'preparing the database once more: see docs/operations.md, database')
+      await clock.sleep(RETRY_MS, stop)
+    }
+  }
+}
+
+/** Adds the migrations that ran to `migrations`. Returns those of a newer release that ran before. */
+async function prepareOnce(resources: Prepares, options: ResourcesOptions, migrations: string[]): Promise<string[]> {
   const { clock, time, random, logger, stop, config } = options
-  await waitForDatabase(resources.connectionString, { limitMs: config.databaseWaitSeconds * 1000, clock, logger, stop })
-  if (stop?.aborted) return { migrations: [], ahead: [] }
   const now = new Date(clock.now())
   const { ran, ahead } = await migrateSchema(resources.connectionString, {
     ...{ now, stop },
     onWait: () => logger.warn('waiting for another process that migrates: see docs/operations.md, waiting migrations'),
   })
+  migrations.push(...ran)
   if (time && !stop?.aborted) await alignClock(resources.database.db, time)
   if (ahead.length > 0)
     logger.warn(
       { migrations: ahead },
       'the schema is that of a newer release: see docs/operations.md, schema of a newer release',
     )
-  if (ahead.length > 0 || stop?.aborted) return { migrations: ran, ahead }
+  if (ahead.length > 0 || stop?.aborted) return ahead
   // Loaded on demand: it imports every route, which a refused migration does not need.
   const { writeDeclaredRows } = await import('../feature/declared-rows.ts')
   if (config.eventLog) await openEventLog(resources.database.db)
   await writeDeclaredRows(resources.database.db, { ids: buildIdMaker(clock, random), now: new Date(clock.now()) })
-  return { migrations: ran, ahead }
+  return ahead
 }

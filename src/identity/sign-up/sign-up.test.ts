@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createKeyedApp, createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { dumpDatabase } from '../../../test/harness/run/trail.ts'
 import { deleteExpiredAddressProofs } from '../address-proof/address-proof.store.ts'
 import { ADDRESS_LIMIT, NETWORK_LIMIT } from '../address-proof/address-proof.ts'
@@ -14,25 +15,12 @@ const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse battery'
 const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000', TRUST_PROXY: 'loopback' }
 
-let app: TestApp
+const app = await openForFile(createKeyedApp({ env: { ...env, SIGN_UP: 'open' } }))
+const shared = { database: app.database, clock: app.clock }
 /** Another process on the same database. */
-let other: TestApp
-let invited: TestApp
-let closed: TestApp
-
-beforeAll(async () => {
-  const started = await createTestApp({ env: { ...env, SIGN_UP: 'open' } })
-  // A session ends after an hour and these tests let hours pass, so the administrator comes with an API key.
-  const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
-  app = { ...started, admin: started.callAs(key.body.data.key) }
-  const shared = { database: app.database, clock: app.clock }
-  other = await createTestApp({ env: { ...env, SIGN_UP: 'open' }, ...shared })
-  invited = await createTestApp({ env: { ...env, SIGN_UP: 'invited' }, ...shared })
-  closed = await createTestApp({ env, ...shared })
-})
-afterAll(async () => {
-  for (const service of [closed, invited, other, app]) await service[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ env: { ...env, SIGN_UP: 'open' }, ...shared }))
+const invited = await openForFile(createTestApp({ env: { ...env, SIGN_UP: 'invited' }, ...shared }))
+const closed = await openForFile(createTestApp({ env, ...shared }))
 
 let count = 0
 /** A new address, and a network of its own, so that tests do not meet each other's limits. */

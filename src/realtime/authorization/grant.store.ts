@@ -1,6 +1,6 @@
 import { type AccountId, NIL_ID, type UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
-import { deletionBy } from '../../postgres/retention.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { changeStatement, columnStatement, statement } from '../../postgres/statement/statement.ts'
@@ -103,17 +103,9 @@ export const removeGrants = changeStatement<{ userId: UserId; channels: readonly
   'delete from realtime_grant where user_id = $userId and channel = any($channels)',
 )
 
+const deleteOldOnes = deletionOfOld('realtime_grant', { key: 'ctid', time: 'granted_at' })
+const deleteOldTokens = deletionOfOld('realtime_grant_token', { key: 'ctid', time: 'granted_at' })
+
 /** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns their number. */
-export const deleteOldGrants = deletionBy(`
-  with gone as (
-    delete from realtime_grant where ctid = any(array(
-      select ctid from realtime_grant where granted_at < $before order by granted_at limit $limit
-      for update skip locked))
-    returning channel
-  ), gone_tokens as (
-    delete from realtime_grant_token where ctid = any(array(
-      select ctid from realtime_grant_token where granted_at < $before order by granted_at limit $limit
-      for update skip locked))
-    returning token
-  )
-  select (select count(*)::int from gone) + (select count(*)::int from gone_tokens) as count`)
+export const deleteOldGrants = async (db: Database, before: Date, limit: number): Promise<number> =>
+  (await deleteOldOnes(db, before, limit)) + (await deleteOldTokens(db, before, limit))

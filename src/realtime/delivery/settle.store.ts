@@ -2,7 +2,7 @@ import type { AccountId, EventId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
 import { listResultColumns, type ResultChange, type ResultParams } from '../../delivery/queue/settled-columns.ts'
 import { type OwnEdges, toEdgeColumns } from '../../postgres/own-retention.ts'
-import { deletionBy } from '../../postgres/retention.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
@@ -90,13 +90,10 @@ export const makeMessagesDue = changeStatement<{ now: Date }>(`
   update realtime_queue set visit_at = $now where account = any(array(select account from heads))`)
 
 /** Deletes up to `limit` ended messages from before `before`. Returns their number. */
-export const deleteOldMessages = deletionBy(`
-  with gone as (
-    delete from realtime_message_ended where document_id = any(array(
-      select document_id from realtime_message_ended where created_at < $before order by created_at limit $limit
-      for update skip locked))
-    returning document_id
-  ) select count(*)::int as count from gone`)
+export const deleteOldMessages = deletionOfOld('realtime_message_ended', {
+  key: 'document_id',
+  time: 'created_at',
+})
 
 const deleteOwn = statement<{ count: number }, { accounts: readonly string[]; edges: readonly Date[]; limit: number }>(`
   with gone as (

@@ -9,9 +9,8 @@ import {
   type WalkRow,
   walkPage,
 } from '../../postgres/own-retention.ts'
-import { deletionBy } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
 import { type WebhookRecord, webhook } from '../registry/webhook.store.ts'
 
@@ -91,8 +90,7 @@ export async function cancelUnpulled(
   return row?.cancelled ?? 0
 }
 
-/** Deletes up to `limit` waiting rows of webhooks purged before `before`, during a routing. Returns their number. */
-export const deleteOrphanedDispatches = deletionBy(`
+const deleteOrphaned = valueStatement<number, { before: Date; limit: number }>(`
   with orphan as materialized (
     select q.webhook, q.visit_at from webhook_queue q
     where not exists (select from webhook w where w.document_id = q.webhook) limit $limit
@@ -113,6 +111,10 @@ export const deleteOrphanedDispatches = deletionBy(`
       and not exists (select from webhook_dispatch_open d where d.webhook = o.webhook)
   )
   select count(*)::int as deleted from gone`)
+
+/** Deletes up to `limit` waiting rows of webhooks purged before `before`, during a routing. Returns their number. */
+export const deleteOrphanedDispatches = (db: Database, before: Date, limit: number): Promise<number> =>
+  deleteOrphaned(db, { before, limit })
 
 /** Whether a row of the table contains the entry of its last attempt. */
 const HOLDS_ATTEMPT = { webhook_dispatch_open: 'false', webhook_dispatch_ended: 'worker is not null' }

@@ -180,6 +180,13 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   }
 }
 
+/** A test app whose administrator comes with an API key: a session ends after an hour, and some tests let days pass. */
+export async function createKeyedApp(options: TestAppOptions): Promise<TestApp> {
+  const app = await createTestApp(options)
+  const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
+  return { ...app, admin: app.callAs(key.body.data.key) }
+}
+
 function buildCall(app: App, token: string | undefined): TestCall {
   return async (method, path, body, headers = {}) => {
     const options: InjectOptions = {

@@ -1,30 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createKeyedApp, createTestApp, type TestCall } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import { INVITATION_LIFETIME_MS, INVITE_PERMISSION, OPEN_LIMIT } from './invitation.ts'
 
 const ACCOUNTS = '/api/v3/identity/account'
 const ACCEPT = '/api/v3/auth/invitation/accept'
 const PASSWORD = 'correct horse battery'
+const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
 
-let app: TestApp
+const app = await openForFile(createKeyedApp({ env }))
 /** Another process on the same database. */
-let other: TestApp
-
-beforeAll(async () => {
-  const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
-  const started = await createTestApp({ env })
-  // A session ends after an hour and these tests let a week pass, so the administrator comes with an API key.
-  const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
-  app = { ...started, admin: started.callAs(key.body.data.key) }
-  other = await createTestApp({ env, database: app.database, clock: app.clock })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ env, database: app.database, clock: app.clock }))
 
 let count = 0
 const newEmail = () => `invited-${count++}@example.com`

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createKeyedApp, createTestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { codeOf, decodeBase32 } from '../../../../test/harness/browser/factor-user.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
 import { countTraffic } from '../../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { dumpDatabase } from '../../../../test/harness/run/trail.ts'
 import { ADDRESS_LIMIT, NETWORK_LIMIT } from '../../address-proof/address-proof.ts'
 import { CODE_ATTEMPTS, MAIL_LOGIN_LIFETIME_MS } from './mail-login.ts'
@@ -15,21 +16,9 @@ const FACTOR = '/api/v3/auth/login/factor'
 const PASSWORD = 'correct horse battery'
 const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000', TRUST_PROXY: 'loopback', SIGN_IN_BY_MAIL: 'true' }
 
-let app: TestApp
+const app = await openForFile(createKeyedApp({ env }))
 /** Another process on the same database. */
-let other: TestApp
-
-beforeAll(async () => {
-  const started = await createTestApp({ env })
-  // A session ends after an hour and these tests let hours pass, so the administrator comes with an API key.
-  const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
-  app = { ...started, admin: started.callAs(key.body.data.key) }
-  other = await createTestApp({ env, database: app.database, clock: app.clock })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ env, database: app.database, clock: app.clock }))
 
 let count = 0
 /** A new user with a network of its own, so that tests do not meet each other's limits. */

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createKeyedApp, createTestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
 import { countTraffic } from '../../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { dumpDatabase } from '../../../../test/harness/run/trail.ts'
 import { VERIFICATION_LIFETIME_MS } from './email-verification.ts'
 import { LINKS_WINDOW_MS, RESET_LIFETIME_MS } from './password-reset.ts'
@@ -12,23 +13,11 @@ const RESET = '/api/v3/auth/password/reset'
 const VERIFY = '/api/v3/auth/email/verify'
 const PASSWORD = 'correct horse battery'
 const NEW = 'another horse battery'
+const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
 
-let app: TestApp
+const app = await openForFile(createKeyedApp({ env }))
 /** Another process on the same database. */
-let other: TestApp
-
-beforeAll(async () => {
-  const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
-  const started = await createTestApp({ env })
-  // A session ends after an hour and these tests let a day pass, so the administrator comes with an API key.
-  const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
-  app = { ...started, admin: started.callAs(key.body.data.key) }
-  other = await createTestApp({ env, database: app.database, clock: app.clock })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ env, database: app.database, clock: app.clock }))
 
 let count = 0
 async function createUser(more: object = {}) {
