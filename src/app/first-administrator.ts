@@ -1,14 +1,20 @@
 import { systemClock } from '../base/clock.ts'
 import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
-import { type Database, isGivenUp } from '../postgres/statement/database.ts'
+import type { Database } from '../postgres/statement/database.ts'
 import { FatalError } from './log/fatal.ts'
+import { runUntilFree } from './prepare/begin-again.ts'
+import type { DatabaseWait } from './prepare/database-wait.ts'
 import type { Resources } from './prepare/resources.ts'
 import type { FirstAdministrator } from './start-message.ts'
 
 /** Creates the first administrator of development, unless there is one. Undefined when there is nothing to show. */
-export async function ensureAdministrator(resources: Resources): Promise<FirstAdministrator | undefined> {
-  const { database, config } = resources
+export const ensureAdministrator = (
+  resources: Resources,
+  wait: DatabaseWait,
+): Promise<FirstAdministrator | undefined> => runUntilFree(wait, () => createFirst(resources))
+
+async function createFirst({ database, config }: Resources): Promise<FirstAdministrator | undefined> {
   const { createAdministrator, hasAdministrator } = await import('../identity/user/password/administrator.ts')
   if (await hasAdministrator(database.db)) return undefined
   const { buildPasswordHashing } = await import('../identity/password/password.ts')
@@ -23,12 +29,8 @@ export async function ensureAdministrator(resources: Resources): Promise<FirstAd
     { kind: 'first start', systemUser: findSystemUser() },
   )
   const onMade = (tx: Database, id: string) => record(tx, describeUserChange('create', id, {}), now)
-  const result = await createAdministrator(deps, database.db, { email, password, now, onMade }).catch((error) => {
-    if (!isGivenUp(error)) throw error
-  })
-  // Another process of this database, started at the same time, holds the address for long: it creates it, or ends.
-  if (!result) return ensureAdministrator(resources)
-  // Or it has created it.
+  const result = await createAdministrator(deps, database.db, { email, password, now, onMade })
+  // Another process of this database, started at the same time, may have created it.
   if (!result.ok && !(await hasAdministrator(database.db))) throw new FatalError(result.error)
   if (!result.ok) return undefined
   return { email, password: config.adminPassword === undefined ? password : undefined }

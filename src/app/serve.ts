@@ -172,7 +172,8 @@ async function startInSteps(start: {
     throw describeListenFailure(error, config)
   })
   // After listening, because the password is printed once and a failed start must not lose it.
-  if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources)
+  const wait = { limitMs: config.databaseWaitSeconds * 1000, clock, logger, stop }
+  if (config.appEnv === 'development' && !stop.aborted) parts.admin = await ensureAdministrator(resources, wait)
   if (!stop.aborted) printConsole({ app, config, print })
   // Before readiness: who waits for it may read the sample, and use the token.
   if (!stop.aborted) await addSampleData(start, app)

@@ -1,15 +1,13 @@
-import { readMonotonicMs } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { alignClock } from '../../postgres/database-time.store.ts'
 import { migrateSchema } from '../../postgres/migration/migrate.ts'
-import { type Database, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import { FatalError } from '../log/fatal.ts'
+import { runUntilFree } from './begin-again.ts'
 import { waitForDatabase } from './database-wait.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
 
 const INSUFFICIENT_PRIVILEGE = '42501'
-
-const RETRY_MS = 500
 
 /** Events reach the outbox of the event log from here on. Throws a `FatalError` without the right to create a trigger. */
 async function openEventLog(db: Database): Promise<void> {
@@ -39,24 +37,11 @@ export interface Prepared {
  */
 export async function prepareDatabase(resources: Prepares, options: ResourcesOptions): Promise<Prepared> {
   const { clock, logger, stop, config } = options
-  const limitMs = config.databaseWaitSeconds * 1000
+  const wait = { limitMs: config.databaseWaitSeconds * 1000, clock, logger, stop }
+  await waitForDatabase(resources.connectionString, wait)
   const migrations: string[] = []
-  let failedAtMs: number | undefined
-  for (;;) {
-    await waitForDatabase(resources.connectionString, { limitMs, clock, logger, stop })
-    if (stop?.aborted) return { migrations, ahead: [] }
-    try {
-      return { migrations, ahead: await prepareOnce(resources, options, migrations) }
-    } catch (error) {
-      const nowMs = readMonotonicMs()
-      failedAtMs ??= nowMs
-      const isOver = nowMs - failedAtMs >= limitMs || stop?.aborted
-      if (isOver || !(isDatabaseUnavailable(error) || isGivenUp(error))) throw error
-      const { message: reason } = error as Error
-      logger.warn({ reason }, 'preparing the database once more: see docs/operations.md, database')
-      await clock.sleep(RETRY_MS, stop)
-    }
-  }
+  const ahead = await runUntilFree(wait, () => prepareOnce(resources, options, migrations))
+  return { migrations, ahead: ahead ?? [] }
 }
 
 /** Adds the migrations that ran to `migrations`. Returns those of a newer release that ran before. */
