@@ -79,7 +79,7 @@ const SETTLE = `
   ),
   delivery as (
     update provisioning_delivery d
-    set status = c.status, last_status_code = c.status_code, last_error = c.error_class,
+    set status = c.status, last_attempt_at = c.started_at, last_status_code = c.status_code, last_error = c.error_class,
       last_duration_ms = c.duration_ms, updated_at = c.ended_at,
       ended_at = case when c.status <> 'retrying' then c.ended_at end,
       delivered_at = coalesce(d.delivered_at, case when c.status = 'delivered' then c.ended_at end),

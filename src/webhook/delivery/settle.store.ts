@@ -40,8 +40,8 @@ const SETTLE = `
     left join lateral (select * from webhook w where w.document_id = x.webhook offset 0) w on true
   ),
   claim as materialized (
-    select x.*, d.status as was, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
-      d.created_at, case when d.attempt_trigger = 'test' or (d.keeps_schedule and x.status = 'retrying') then 'schedule'
+    select x.*, d.status as was, d.event_id, d.event, d.account, d.attempts, d.delivered_at, d.is_test, d.created_at,
+      case when d.attempt_trigger = 'test' or (d.keeps_schedule and x.status = 'retrying') then 'schedule'
         else d.attempt_trigger end as attempt_trigger, d.kept_until,
       case when not d.keeps_schedule or x.status <> 'retrying' then d.replay_job end as replay_job,
       x.status <> 'retrying' and x.attempt = d.attempts and x.trigger = d.attempt_trigger and x.trigger <> 'test'
@@ -61,8 +61,7 @@ const SETTLE = `
       last_attempt_at, last_status_code, last_duration_ms, delivered_at, ended_at, is_test, attempt_trigger, replay_job,
       fence, created_at, updated_at, worker, response_excerpt, response_headers, dns_ms, connect_ms, tls_ms,
       first_byte_ms, total_ms)
-    select id, webhook, event_id, event, account, status, attempts, error_class,
-      case when is_in_row then started_at else last_attempt_at end, status_code, duration_ms,
+    select id, webhook, event_id, event, account, status, attempts, error_class, started_at, status_code, duration_ms,
       nullif(delivered_at, case when status = 'success' then ended_at end), ended_at, is_test,
       nullif(attempt_trigger, 'schedule'), replay_job, fence, created_at, ended_at, case when is_in_row then worker end,
       case when is_in_row then response_excerpt end, case when is_in_row then response_headers end,
@@ -76,14 +75,14 @@ const SETTLE = `
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts,
       next_attempt_at, last_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, is_test,
       attempt_trigger, replay_job, fence, created_at, updated_at)
-    select id, webhook, event_id, event, account, status, attempts, next_attempt_at, last_attempt_at, status_code,
+    select id, webhook, event_id, event, account, status, attempts, next_attempt_at, started_at, status_code,
       error_class, duration_ms, delivered_at, is_test, attempt_trigger, replay_job, fence + 1, created_at, ended_at
     from claim where status = 'retrying'
     on conflict (document_id) do update
       set status = excluded.status, next_attempt_at = excluded.next_attempt_at, lease_owner = null,
-        leased_until = null, last_status_code = excluded.last_status_code, last_error = excluded.last_error,
-        last_duration_ms = excluded.last_duration_ms, attempt_trigger = excluded.attempt_trigger,
-        keeps_schedule = false, replay_job = excluded.replay_job,
+        leased_until = null, last_attempt_at = excluded.last_attempt_at, last_status_code = excluded.last_status_code,
+        last_error = excluded.last_error, last_duration_ms = excluded.last_duration_ms,
+        attempt_trigger = excluded.attempt_trigger, keeps_schedule = false, replay_job = excluded.replay_job,
         fence = excluded.fence, updated_at = excluded.updated_at
   ),
   due as (

@@ -16,7 +16,6 @@ test('a row that ends keeps its last attempt, but that of a test is in the log',
   const claimed = { leaseUntil: new Date(clock.now() + 1), attempts: 1 } as const
   const [plain] = (await ledger.addDispatches(webhook, claimed)) as [DispatchId]
   const [tried] = (await ledger.addDispatches(webhook, { ...claimed, isTest: true, trigger: 'test' })) as [DispatchId]
-  const claimedAt = ledger.now()
   clock.advance(50)
   const change: Omit<DispatchChange, 'id'> = {
     ...{ webhook, fence: 1, attempt: 1, nextAttemptAt: null, statusCode: 200, errorClass: null, durationMs: 1 },
@@ -39,7 +38,7 @@ test('a row that ends keeps its last attempt, but that of a test is in the log',
   })
   expect(await read(tried)).toMatchObject({
     ...{ worker: null, response_excerpt: null, response_headers: null, dns_ms: null, total_ms: null },
-    last_attempt_at: claimedAt,
+    last_attempt_at: ledger.now(),
   })
   for (const id of [plain, tried])
     expect((await findDispatchWithAttempts(db, id))?.attempts).toMatchObject([
@@ -65,11 +64,13 @@ test('a row that waits again has the outcome of its attempt, its next time and n
     .selectAll()
     .where('document_id', '=', other)
     .executeTakeFirstOrThrow()
-  clock.advance(50)
+  clock.advance(43)
+  const startedAt = ledger.now()
+  clock.advance(7)
   const nextAttemptAt = new Date(clock.now() + 60_000)
   const change: DispatchChange = {
     ...{ id, webhook, fence: 1, attempt: 1, nextAttemptAt, statusCode: 503, errorClass: 'http_5xx', durationMs: 7 },
-    ...{ startedAt: ledger.now(), endedAt: ledger.now(), worker: 'worker-a', responseExcerpt: 'no' },
+    ...{ startedAt, endedAt: ledger.now(), worker: 'worker-a', responseExcerpt: 'no' },
     ...{ timings: null, responseHeaders: null, status: 'retrying', trigger: 'schedule' },
   }
   const pulledAgainAt = new Date(clock.now() + 30_000)
@@ -80,7 +81,7 @@ test('a row that waits again has the outcome of its attempt, its next time and n
   expect(rows.find((row) => row.document_id === id)).toMatchObject({
     ...{ status: 'retrying', attempts: 1, next_attempt_at: nextAttemptAt, lease_owner: null, leased_until: null },
     ...{ last_status_code: 503, last_error: 'http_5xx', last_duration_ms: 7, keeps_schedule: false, fence: 2 },
-    ...{ updated_at: ledger.now() },
+    ...{ last_attempt_at: startedAt, updated_at: ledger.now() },
   })
   expect(rows.find((row) => row.document_id === pulled)).toMatchObject({
     ...{ next_attempt_at: pulledAgainAt, leased_until: null, kept_until: lease.kept_until, fence: 2 },
