@@ -6,6 +6,7 @@ test.each([
   ['a URL with port, query and fragment', 'https://logistics.example.com:8443/shipments/S-1042?view=full#top'],
   ['a host of the same network', 'https://logistics.internal/shipments/S-1042'],
   ['an address', 'https://10.0.0.7/s'],
+  ['a scheme in upper case', 'HTTPS://logistics.example.com/shipments/S-1042'],
   ['2048 characters', `https://e.example/${'p'.repeat(2048 - 18)}`],
 ])('takes %s', (_what, url) => {
   expect(findResourceUrlError(url)).toBeUndefined()

@@ -3,8 +3,8 @@ import type { FieldError, FieldErrorCode, FieldParams } from '../../http/problem
 /** Longest URL of a published event, in characters (docs/contract/events.md#urls-of-published-events). */
 export const MAX_RESOURCE_URL_LENGTH = 2048
 
-/** `https://` and no character that the URL parser drops or rewrites before it reads the rest. */
-const PLAIN_HTTPS = /^https:\/\/[^\s\\\p{Cc}]+$/u
+/** `https://`, in any case, and no character that the URL parser drops or rewrites before it reads the rest. */
+const PLAIN_HTTPS = /^https:\/\/[^\s\\\p{Cc}]+$/iu
 
 /**
  * The broken rule of a resource URL of another service. Any host is allowed, also a private one: this service never
