@@ -117,6 +117,16 @@ test('delivery#ledger-endpoints: /events reads the event set, and the links have
   expectProblem(await fixture.app.admin('GET', `${LINKS}/${NO_ONE}`), 404, 'not_found')
 })
 
+test('webhooks#soft-delete: the links of a deleted webhook are neither listed nor read', async () => {
+  const webhook = await fixture.createWebhook({ account }, ['contract.create'])
+  const links = await listLinks(webhook.id)
+  expect(links).toHaveLength(2)
+  expect((await fixture.app.admin('DELETE', `/api/v3/webhook/webhook/${webhook.id}`)).status).toBe(200)
+  expect(await listLinks(webhook.id)).toEqual([])
+  for (const link of links)
+    expectProblem(await fixture.app.admin('GET', `${LINKS}/${link.document_id}`), 404, 'not_found')
+})
+
 test('events#routing-rules: an account webhook receives account events of its own account only', async () => {
   const webhook = await fixture.createWebhook({ account }, ['contract.create'])
   const own = await fixture.makeChange(account)

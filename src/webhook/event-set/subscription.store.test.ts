@@ -87,10 +87,15 @@ test('a link is found with its webhook and its type, while both are there', asyn
   expect(await findSubscription(db, links[2]!)).toMatchObject({ webhook: { id: beside } })
 })
 
-test('the links of a list are those that were not removed', async () => {
+test('the links of a list are those that were not removed, of webhooks that are there', async () => {
+  const list = async () => {
+    const listed = await selectSubscriptions(db).where('webhook', 'in', [hook, beside]).execute()
+    return new Set(listed.map(({ id }) => id))
+  }
   await endLink(links[0]!)
-  const listed = await selectSubscriptions(db).where('webhook', '=', hook).execute()
-  expect(listed.map(({ id }) => id)).toEqual([links[1]])
+  expect(await list()).toEqual(new Set(links.slice(1)))
+  await deleteHook()
+  expect(await list()).toEqual(new Set(links.slice(2)))
 })
 
 test('the links of a webhook are counted without removed ones, those of others and the test event', async () => {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { AccountId, Id, WebhookId } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
@@ -40,9 +41,13 @@ export function splitWebhook<Row extends WithWebhook>({ hook, hookAccount, hookI
   return { webhook: { id: hook, account: hookAccount, isGlobal: hookIsGlobal }, rest }
 }
 
-/** The existing links, as the base of a list. */
+/** A webhook that another database still has, during a move, counts as present: its links are copied before it. */
+const IS_HOOK_PRESENT = sql<boolean>`
+  (select w.deleted_at from webhook w where w.document_id = webhook_event.webhook) is null`
+
+/** The existing links of existing webhooks, as the base of a list. */
 export function selectSubscriptions(db: Database) {
-  return selectRecord(db.selectFrom('webhook_event'), link).where('deleted_at', 'is', null)
+  return selectRecord(db.selectFrom('webhook_event'), link).where('deleted_at', 'is', null).where(IS_HOOK_PRESENT)
 }
 
 const count = countBehindLock<{ subscriptions: number }, { webhook: WebhookId }>({
