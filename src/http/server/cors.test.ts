@@ -8,6 +8,15 @@ const AUTH = '/api/v3/realtime/realtime/auth'
 
 const t = await openForFile(createTestApp({ env: { CORS_ALLOWED_ORIGINS: `${PAGE},http://localhost:5173` } }))
 
+/** The parts of the API document that name headers. */
+interface OpenApi {
+  paths: object
+  components: {
+    parameters: Record<string, { in: string; name: string }>
+    responses: Record<string, { headers?: Record<string, unknown> }>
+  }
+}
+
 const ask = (method: 'GET' | 'POST' | 'OPTIONS', url: string, headers: Record<string, string>) =>
   t.app.server.inject({ method, url, headers })
 
@@ -50,6 +59,24 @@ test('a preflight of a listed origin is answered 204 with the methods and the he
     'access-control-allow-headers': expect.stringMatching(/authorization.*content-type.*idempotency-key/),
     'access-control-max-age': '7200',
   })
+})
+
+test('a page may send and read every header that the API document names, and the tag of a row', async () => {
+  const listOf = (value: unknown) => String(value).split(', ')
+  const sent = listOf((await preflight(PAGE)).headers['access-control-allow-headers'])
+  const read = listOf((await ask('GET', CONFIG, { origin: PAGE })).headers['access-control-expose-headers'])
+  const document = JSON.parse((await ask('GET', '/openapi.json', {})).body) as OpenApi
+  const { parameters, responses } = document.components
+  const lower = (names: string[]) => names.map((name) => name.toLowerCase())
+  const routes = JSON.stringify(document.paths)
+  const isOfRoutes = (key: string) => routes.includes(`"#/components/parameters/${key}"`)
+  const shared = Object.entries(parameters).filter(([key, one]) => one.in === 'header' && isOfRoutes(key))
+  const asked = lower(shared.map(([, { name }]) => name))
+  expect(asked).toContain('if-match')
+  expect(sent).toEqual(expect.arrayContaining([...asked, 'if-none-match']))
+  const answered = lower(Object.values(responses).flatMap(({ headers = {} }) => Object.keys(headers)))
+  expect(answered).toContain('www-authenticate')
+  expect(read).toEqual(expect.arrayContaining([...answered, 'allow', 'content-disposition', 'etag']))
 })
 
 test.each([

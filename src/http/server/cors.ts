@@ -10,10 +10,13 @@ const MAX_AGE_SECONDS = 7_200
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 
 /** The request headers of the API that a page may not send without asking. */
-const REQUEST_HEADERS = 'authorization, content-type, idempotency-key, traceparent, tracestate, x-request-id'
+const REQUEST_HEADERS =
+  'authorization, content-type, idempotency-key, if-match, if-none-match, traceparent, tracestate, x-request-id'
 
 /** The headers of answers that a page may read, besides those that every page may. */
-const EXPOSED_HEADERS = 'idempotency-replayed, location, ratelimit, ratelimit-policy, retry-after, x-request-id'
+const EXPOSED_HEADERS =
+  'allow, content-disposition, etag, idempotency-replayed, location, ratelimit, ratelimit-policy, retry-after, ' +
+  'www-authenticate, x-request-id'
 
 /** Pages of other origins that may call the API. */
 export interface CorsOptions {
