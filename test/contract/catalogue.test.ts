@@ -1,9 +1,12 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { VERSION } from '../../src/base/version.ts'
 import { buildCatalogue } from '../../src/event/catalogue/catalogue.ts'
 import { findCatalogueDrift } from '../../src/event/catalogue/catalogue-files.ts'
 import type { RouteDeclaration } from '../../src/http/route/route.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { openForFile } from '../harness/run/open-for-file.ts'
 import { expectProblem, type Json, startContractFixture } from './contract-fixture.ts'
 
@@ -55,9 +58,14 @@ test('events#catalogue-fields: account_scope is account or none and says whether
   for (const row of await listAll()) expect(['account', 'none']).toContain(row.account_scope)
 })
 
-test('events#synthetic-event-types, events#event-types: webhook.test is in the catalogue and synthetic', async () => {
-  const { body } = await list('filters=internal|eq|webhook.test')
-  expect(body.data).toMatchObject([{ internal: 'webhook.test', source: 'synthetic' }])
+test('events#synthetic-event-types, events#event-types: webhook.test is synthetic, and the contract names all that are', async () => {
+  const { body } = await list('filters=source|eq|synthetic')
+  const names = body.data.map((row: Json) => row.internal)
+  expect(names).toContain('webhook.test')
+  const page = await readFile(join(PROJECT_ROOT, 'docs/contract/events.md'), 'utf8')
+  const table = page.split('### Synthetic event types')[1]!.split('\n#')[0]!
+  const named = [...table.matchAll(/^\| `([a-z.-]+)` \|/gm)].map(([, name]) => name)
+  expect(named.sort()).toEqual(names.sort())
 })
 
 test('events#catalogue-endpoints, api#filters: filters are <field>|<operator>|<comma-separated values>, for instance in on internal', async () => {
