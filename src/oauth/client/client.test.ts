@@ -57,6 +57,7 @@ describe('a client', () => {
     [{ scopes: ['everything'] }, 'scopes.0'],
     [{ backchannel_logout_uri: 'http://app.example.com/out' }, 'backchannel_logout_uri'],
     [{ backchannel_logout_uri: 'ftp://localhost/out' }, 'backchannel_logout_uri'],
+    [{ backchannel_logout_uri: 'https://app.example.com/out#' }, 'backchannel_logout_uri'],
   ])('is refused with %j', async (body, path) => {
     const answer = await app.admin('POST', PATH, { ...BODY, ...body })
     expect(answer.status).toBe(422)
