@@ -8729,7 +8729,7 @@ export interface components {
         AcceptAccountInvitation: {
             /** @description The `token` of the link. */
             token: string;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
+            /** @description 8 to 256 characters after normalization (NFKC), stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password?: string;
             /** @description Not blank; no control characters. */
             name?: string | null;
@@ -9377,7 +9377,7 @@ export interface components {
         };
         ChangePassword: {
             current_password: string;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
+            /** @description 8 to 256 characters after normalization (NFKC), stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             new_password: string;
             /** @description Whether the user's API keys go on. Default false: they are revoked. */
             keep_api_keys?: boolean;
@@ -9429,7 +9429,7 @@ export interface components {
         ConfirmSignUp: {
             /** @description The `token` of the link. */
             token: string;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
+            /** @description 8 to 256 characters after normalization (NFKC), stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password: string;
             /** @description Not blank; no control characters. */
             name?: string | null;
@@ -9882,7 +9882,7 @@ export interface components {
             email: string;
             /** @description Not blank; no control characters. */
             name?: string | null;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
+            /** @description 8 to 256 characters after normalization (NFKC), stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password?: string;
             /** @description Role ids. */
             roles?: string[];
@@ -12604,7 +12604,7 @@ export interface components {
         ResetPassword: {
             /** @description The `token` of the link. */
             token: string;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
+            /** @description 8 to 256 characters after normalization (NFKC), stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password: string;
             /** @description Whether the user's API keys go on. Default false: they are revoked. */
             keep_api_keys?: boolean;
@@ -13433,7 +13433,7 @@ export interface components {
             email?: string;
             /** @description Not blank; no control characters. */
             name?: string | null;
-            /** @description Stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
+            /** @description 8 to 256 characters after normalization (NFKC), stored as an Argon2id hash. Refused: common passwords, and those made of the name or e-mail address of the user or of the name of the service. */
             password?: string;
             /** @description Role ids. */
             roles?: string[];
@@ -19810,7 +19810,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["RotateOauthClientSecret"];
             };

@@ -6,6 +6,7 @@ import { mountProtocol } from '../../http/server/mount-protocol.ts'
 import { findVisitor } from '../../identity/pages/browser/browser-session.ts'
 import { findClientMetadata } from '../../oauth/client/client-metadata.ts'
 import { buildSecretUses } from '../../oauth/client/secret-list.ts'
+import { findEntryPointProblem } from '../../oauth/provider/entry-points.ts'
 import { serveProvider } from '../../oauth/provider/provider-mount.ts'
 import { buildProviderPages } from '../../oauth/provider/provider-pages.ts'
 import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../../oauth/provider/provider-source.ts'
@@ -37,6 +38,11 @@ export async function mountOauthProvider(
       if (!isStrict(request)) return limiter.limitVisit(request, reply)
       await limiter.limitAddress({ strictRateLimit: true }, request, reply)
     },
+    findProblem: ({ method, url }) =>
+      findEntryPointProblem(
+        { method, path: readOwnPath(url) },
+        { isRegistrationOpen: options.config.oauthRegistration },
+      ),
     handle: (request, response, { address }) => serveProvider(mount, request, { response, address }),
   })
   server.get(METADATA_PATH, { schema: { hide: true } }, async (request, reply) => {
@@ -46,6 +52,9 @@ export async function mountOauthProvider(
     await serveProvider(mount, request.raw, { response: reply.raw, address: request.ip })
   })
 }
+
+/** The path of a request below the issuer. */
+const readOwnPath = (url: string) => (url.split('?', 1)[0] ?? '').slice(PROVIDER_PATH.length)
 
 /** Posts under the strict limit: a registration is a permanent row, a device's code can be guessed (RFC 8628, 5.1). */
 const STRICT_PATHS: ReadonlySet<string> = new Set(['/register', '/device'].map((path) => PROVIDER_PATH + path))

@@ -17,7 +17,11 @@ interface ListField {
   like?: LikeRule
   /** The condition of a filter that compares no column, among the rows of `own` or all; takes `eq` and `in`. */
   condition?: (filter: ListFilter, own: OwnAccount | undefined) => RawBuilder<SqlBool>
+  /** Of text with an equality of its own: whether the column equals one of these values, for `eq`, `ne`, `in`, `nin`. */
+  equals?: TextEquality
 }
+
+type TextEquality = (column: RawBuilder<unknown>, values: readonly string[]) => RawBuilder<SqlBool>
 
 /** The account whose rows a part of a list reads, in a statement that reads those of several accounts. */
 export type OwnAccount = Expression<string>
@@ -169,6 +173,8 @@ function findCountFault(operator: ListOperator, texts: readonly string[]): strin
   return texts.length === 1 ? undefined : `takes one value with ${operator}; write \\, for a comma inside it`
 }
 
+const EQUALITIES: readonly ListOperator[] = ['eq', 'ne', 'in', 'nin']
+
 const COMPARISONS = { lt: '<', lte: '<=', gt: '>', gte: '>=' } as const
 
 /**
@@ -180,8 +186,13 @@ export function buildCondition(
   filter: ListFilter,
   column: RawBuilder<unknown>,
   type: ListFieldType,
+  equals?: TextEquality,
 ): RawBuilder<SqlBool> {
   const [first, second] = filter.values as [ListValue, ListValue?]
+  if (equals && EQUALITIES.includes(filter.operator)) {
+    const isEqual = equals(column, filter.values.map(formatValue))
+    return filter.operator === 'eq' || filter.operator === 'in' ? isEqual : sql`(${isEqual}) is not true`
+  }
   switch (filter.operator) {
     case 'eq':
       return sql`${column} = ${bindValue(type, first)}`

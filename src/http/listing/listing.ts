@@ -216,10 +216,10 @@ function applyFilters<Tables, Table extends keyof Tables, Row>(
   source: ListSource = {},
 ): SelectQueryBuilder<Tables, Table, Row> {
   return listing.filters.reduce((filtered, filter) => {
-    const condition = fields[filter.field]?.condition
+    const { condition, equals } = fields[filter.field] ?? {}
     if (condition) return filtered.where(condition(filter, source.own))
     const column = buildColumn(filter.field, fields, source, filter.operator)
-    return filtered.where(buildCondition(filter, column, fieldType(filter.field, fields)))
+    return filtered.where(buildCondition(filter, column, fieldType(filter.field, fields), equals))
   }, query)
 }
 

@@ -58,7 +58,8 @@ export function collectPaths(server: FastifyInstance): KnownPaths {
   }
 }
 
-function buildMethodProblem(methods: readonly string[]): Problem {
+/** The 405 of a path that takes these methods. */
+export function buildMethodProblem(methods: readonly string[]): Problem {
   const allow = methods.join(', ')
   return new Problem('method_not_allowed', `This path takes ${allow}.`, { headers: { allow } })
 }

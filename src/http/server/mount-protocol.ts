@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Problem } from '../problem/problem.ts'
 import { buildPathProblem } from '../route/known-path.ts'
 
 /** A protocol with a handler of its own: an OAuth provider, the HTTP API of a realtime server. */
@@ -10,15 +11,17 @@ export interface ForeignProtocol {
   handle: (request: IncomingMessage, response: ServerResponse, from: { address: string }) => void | Promise<void>
   /** Counts a request against its address before it is handled. Throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => Promise<void> | void
+  /** The problem of a request for a path, or by a method, that the protocol does not have. */
+  findProblem?: (request: FastifyRequest) => Problem | undefined
 }
 
 /**
  * Mounts a foreign protocol in a scope of its own: the service does not parse its bodies, does not add headers to its
- * answers, and does not shape its errors. Request ids, the rate limit of the address, the log line, and the server's
- * limits on time and connections apply.
+ * answers, and does not shape its errors but those of `findProblem`. Request ids, the rate limit of the address, the log
+ * line, and the server's limits on time and connections apply.
  */
 export async function mountProtocol(server: FastifyInstance, protocol: ForeignProtocol): Promise<void> {
-  const { prefix, handle, limit } = protocol
+  const { prefix, handle, limit, findProblem } = protocol
   await server.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     // The body stays in the socket until the handler reads it: the handler limits its size.
@@ -31,6 +34,8 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
       if (shadowed) throw shadowed
       // The router decodes a path; limit and handler use the raw one.
       if (!isBelow(prefix, request.url)) throw buildPathProblem()
+      const problem = findProblem?.(request)
+      if (problem) throw problem
       reply.hijack()
       reply.raw.setHeader('x-request-id', request.id)
       try {

@@ -20,6 +20,10 @@ test.each([
   ['a control', 'Bank\u0007'],
   ['half a surrogate pair', 'Bank\ud800'],
   ['a tag', 'Bank\u{e0041}'],
+  ['a filler of Hangul', '\u3164'],
+  ['a narrow filler of Hangul', 'Ba\uffa0nk'],
+  ['a vowel that is not written', '\u17b5'],
+  ['an annotation', 'Bank\ufff9'],
 ])('a name with %s is refused', (_, name) => {
   expect(findNameFault(name)).toBe('unsafe_character')
   const errors = [expect.objectContaining({ path: 'client_name', code: 'unsafe_character' })]
@@ -27,9 +31,21 @@ test.each([
   expect(() => checkShownName(name, 'client_name')).toThrow(Problem)
 })
 
-test.each(['', ' ', '\u00a0', '\u00ad\u00ad', '\u200d'])('a name without anything visible is refused: %j', (name) => {
-  expect(findNameFault(name)).toBe('blank')
-  expect(cleanShownName(name)).toBeNull()
+test.each(['', ' ', '\u00a0', '\u00ad\u00ad', '\u200d', '\u2800'])(
+  'a name without anything visible is refused: %j',
+  (name) => {
+    expect(findNameFault(name)).toBe('blank')
+    expect(cleanShownName(name)).toBeNull()
+  },
+)
+
+test('every character that Unicode has nothing to show for is refused, or makes no name by itself', () => {
+  const ignorable = Array.from({ length: 0x11_0000 }, (_, code) => code)
+    .filter((code) => code < 0xd800 || code > 0xdfff)
+    .map((code) => String.fromCodePoint(code))
+    .filter((character) => /\p{Default_Ignorable_Code_Point}/u.test(character))
+  expect(ignorable.length).toBeGreaterThan(4_000)
+  expect(ignorable.filter((character) => findNameFault(character) === undefined)).toEqual([])
 })
 
 test('a cleaned name is one that is accepted, or none', () => {

@@ -1,11 +1,14 @@
 import { invalidField } from '../problem/problem.ts'
 
 /**
- * Controls, line ends, and characters without a shape of their own that reorder or hide others: overrides and isolates
- * of direction, zero-width spaces, tags. The joiners of letters and emoji are none.
+ * Controls, line ends, and characters without a shape of their own that reorder or hide others, or are letters by their
+ * class: overrides and isolates of direction, zero-width spaces, fillers of Hangul, vowels of Khmer that are not written,
+ * annotations, tags. The joiners of letters and emoji and the selectors of variants are none.
  */
-const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u
-const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u
+const UNSAFE =
+  /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/u
+/** The pattern without dots of Braille is a symbol by its class. */
+const VISIBLE = /(?!\u2800)[\p{L}\p{N}\p{P}\p{S}]/u
 
 const ALL_UNSAFE = new RegExp(`${UNSAFE.source}+`, 'gu')
 

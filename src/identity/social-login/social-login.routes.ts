@@ -48,16 +48,14 @@ const PATH = '/api/v3/auth/login/oauth/{provider}'
 
 type Headers = Record<string, string | string[] | undefined>
 
-/** Whether the answer is shown by a browser: it opens pages with `text/html`, and scripts ask for JSON. */
-function wantsPage(headers: Headers): boolean {
-  return readHeader(headers, 'accept')?.includes('text/html') === true
-}
+/** Whether a request accepts a media type by name; the case of names does not matter (RFC 9110 section 8.3.1). */
+const accepts = (headers: Headers, type: string) => readHeader(headers, 'accept')?.toLowerCase().includes(type) === true
 
-function wantsJson(headers: Headers, format: string | undefined): boolean {
-  return (
-    format === 'json' || (readHeader(headers, 'accept')?.includes('application/json') === true && !wantsPage(headers))
-  )
-}
+/** Whether the answer is shown by a browser: it opens pages with `text/html`, and scripts ask for JSON. */
+const wantsPage = (headers: Headers) => accepts(headers, 'text/html')
+
+const wantsJson = (headers: Headers, format: string | undefined) =>
+  format === 'json' || (accepts(headers, 'application/json') && !wantsPage(headers))
 
 const readCookies = (headers: Headers) => readHeader(headers, 'cookie') ?? undefined
 

@@ -44,6 +44,7 @@ describe('the start', () => {
   test.each([
     ['format=json', '&format=json', '*/*'],
     ['Accept: application/json', '', 'application/json'],
+    ['a type in another case', '', 'Application/JSON, */*'],
   ])('answers JSON for %s, without a cookie for a client that is no page of the service', async (_, query, accept) => {
     const answer = await t
       .browser()

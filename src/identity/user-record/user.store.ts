@@ -7,6 +7,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { closingStatement, rowStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 import type { RoleId } from '../access/role.store.ts'
+import { foldEmail } from './email-key.ts'
 
 /** The columns of a user, without the hash of its password. */
 export const user = defineRecord('user', [
@@ -89,6 +90,15 @@ export const findUser = rowStatement<UserWithRoles, { id: string }>(`select ${WI
 /** The condition of the user `u` with an address in any case, not deleted (docs/contract/identity.md#e-mail-addresses). */
 export const hasEmail = (email: string) =>
   `email_key(u.email) = email_key(${email}) and u.deleted_at is null and not u.is_email_shadowed`
+
+/**
+ * Whether a user `u` has one of these addresses in any case; a shadowed one is found by its own spelling alone. Each part
+ * reads by an index of its own, where a plan may not join two.
+ */
+export const hasOneOfEmails = (_column: unknown, emails: readonly string[]) => sql<SqlBool>`u.document_id in (
+    select x.document_id from "user" x where x.email = any(${emails}::text[])
+    union all select x.document_id from "user" x
+      where email_key(x.email) = any(${emails.map(foldEmail)}::text[]) and x.deleted_at is null and not x.is_email_shadowed)`
 
 /** The user with this address in any case, not deleted. */
 export const findUserOfAddress = rowStatement<UserRecord, { email: string }>(

@@ -105,6 +105,17 @@ describe('creating a user', () => {
   })
 })
 
+test('a password is measured after its normalization, in which accents and ligatures change its length', async () => {
+  const decomposed = 'vulture tra\u0301m '.repeat(19)
+  expect([decomposed.length, decomposed.normalize('NFKC').length]).toEqual([266, 247])
+  const made = await createUser({ password: decomposed })
+  const login = { email: made.email, password: decomposed.normalize('NFC') }
+  expect((await app.call('POST', '/api/v3/auth/login/local', { body: login })).status).toBe(200)
+  await createUser({ password: 'ﬃﬄﬁ' })
+  const longer = await asRoot('POST', USERS, { email: email(), password: 'ﬃ'.repeat(86) })
+  expect(longer.body.errors).toMatchObject([{ path: 'password', code: 'too_long', params: { least: 8, most: 256 } }])
+})
+
 describe('reading users', () => {
   test('one by its id', async () => {
     const user = await createUser()

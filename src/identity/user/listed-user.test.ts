@@ -73,6 +73,30 @@ test('users are found by a provider', async () => {
   expect(await idsOf('provider|eq|gitlab')).toEqual([])
 })
 
+test('users are found by an address in any case of its letters A to Z, as it signs in', async () => {
+  const id = await newUser('Ann.Key@Example.test')
+  const other = await newUser('bea@example.test')
+  expect(await idsOf('email|eq|ANN.kEY@example.TEST')).toEqual([id])
+  expect(await idsOf('email|eq|ann.\u212aey@example.test')).toEqual([])
+  expect((await idsOf('email|in|nobody@example.test,ANN.KEY@example.test,BEA@example.test')).sort()).toEqual([
+    id,
+    other,
+  ])
+  expect(await idsOf('email|ne|ANN.KEY@example.test', `document_id|in|${id},${other}`)).toEqual([other])
+  expect(await idsOf('email|nin|ANN.KEY@example.test,Bea@example.test', `document_id|in|${id},${other}`)).toEqual([])
+})
+
+test('a user with a shadowed address is found by its own spelling alone', async () => {
+  const id = await newUser('info@example.test')
+  const shadowed = await newUser('other@example.test')
+  await app.database.pool.query('update "user" set email = $2, is_email_shadowed = true where document_id = $1', [
+    shadowed,
+    'INFO@example.test',
+  ])
+  expect((await idsOf('email|eq|INFO@example.test')).sort()).toEqual([id, shadowed])
+  expect(await idsOf('email|eq|info@example.test')).toEqual([id])
+})
+
 test('a user of more than ten accounts is listed with ten, and says that there are more', async () => {
   const id = await newUser('member@example.test')
   for (let n = 0; n < 10; n += 1) {

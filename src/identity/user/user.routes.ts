@@ -7,7 +7,7 @@ import type { Static } from '../../http/shape/schema-type.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { checkNewPassword, type PasswordOwner } from '../password/password-rule.ts'
-import { hasRole, isMemberOf, selectUsers, signsInWith } from '../user-record/user.store.ts'
+import { hasOneOfEmails, hasRole, isMemberOf, selectUsers, signsInWith } from '../user-record/user.store.ts'
 import {
   CreateUserBody,
   EndTokensBody,
@@ -34,7 +34,7 @@ import {
 type UserRouteDeps = UserDeps & PasswordDeps
 
 const USER_FIELDS = rowFields({
-  email: { type: 'text', sortable: true, like: 'indexed' },
+  email: { type: 'text', sortable: true, like: 'indexed', equals: hasOneOfEmails },
   name: { type: 'text', like: 'indexed' },
   is_actived: { type: 'boolean' },
   role: { type: 'uuid', condition: hasRole },

@@ -120,7 +120,7 @@ export const clientRoutes: Routes<ClientDeps> = [
       shownOnce: 'client_secret',
     },
     async (deps: ClientDeps, { db, params, body, caller, now }) => {
-      const overlapSeconds = body.overlap_seconds ?? SECRET_OVERLAP_SECONDS
+      const overlapSeconds = body?.overlap_seconds ?? SECRET_OVERLAP_SECONDS
       const { client: row, secret } = await rotateSecret(deps, db, { id: params.id, overlapSeconds, caller, now })
       const message = 'Secret added. Store it now; it is not shown again.'
       return { row, more: { client_secret: secret }, message, audit: { overlap_seconds: overlapSeconds } }

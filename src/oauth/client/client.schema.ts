@@ -131,15 +131,17 @@ export const UpdateClientBody = namedObject(
   { minProperties: 1 },
 )
 
-export const RotateSecretBody = namedObject('RotateOauthClientSecret', {
-  overlap_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 2_592_000,
-      description: 'For how long the secrets before this one stay valid. Default 86400.',
-    }),
-  ),
-})
+export const RotateSecretBody = nullable(
+  namedObject('RotateOauthClientSecret', {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_592_000,
+        description: 'For how long the secrets before this one stay valid. Default 86400.',
+      }),
+    ),
+  }),
+)
 
 /** The settings that a body gives. */
 export function readSettings(body: Static<typeof UpdateClientBody>): Partial<ClientSettings> {

@@ -85,6 +85,9 @@ export function checkSettings(settings: ClientSettings): void {
     !isLoopback(backchannelLogoutUri)
   )
     throw invalidField('backchannel_logout_uri', 'https', 'must be https')
+  // Back-Channel Logout section 2.2.
+  if (backchannelLogoutUri?.includes('#'))
+    throw invalidField('backchannel_logout_uri', 'url_invalid', 'must have no fragment')
   checkProof(settings)
 }
 

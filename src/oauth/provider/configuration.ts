@@ -10,6 +10,7 @@ import { decideTokenClaims } from '../hook/token-hook.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 import type { SigningJwk } from '../signing-key/signing-key.ts'
 import { keepClientKeys, refuseLongAssertion } from './client-keys.ts'
+import { ENTRY_POINTS } from './entry-points.ts'
 import { INTERACTION_SECONDS, RESUME_COOKIE } from './interaction-cookie.ts'
 import { LocalSigningKey } from './local-signing-key.ts'
 import type { ProviderPages } from './provider-pages.ts'
@@ -32,21 +33,6 @@ const LIFETIMES = {
 /** A provider session without a user: it has the data of a form. */
 const STRANGER_SESSION_SECONDS = 1800
 
-/** The paths below the issuer (docs/contract/oauth.md#entry-points). */
-const ROUTES = {
-  authorization: '/authorize',
-  code_verification: '/device',
-  device_authorization: '/device-authorization',
-  end_session: '/end-session',
-  introspection: '/introspect',
-  jwks: '/jwks',
-  pushed_authorization_request: '/par',
-  registration: '/register',
-  revocation: '/revoke',
-  token: '/token',
-  userinfo: '/userinfo',
-}
-
 /** Dependencies of the configuration. */
 export interface ConfigurationDeps extends StateDeps, TokenFamilyDeps {
   jwks: readonly SigningJwk[]
@@ -68,7 +54,7 @@ export function buildConfiguration(deps: ConfigurationDeps): Configuration {
   return {
     adapter: buildAdapter(deps),
     jwks: { keys: deps.jwks.map((key) => new LocalSigningKey(key)) },
-    routes: ROUTES,
+    routes: ENTRY_POINTS,
     ttl: {
       ...LIFETIMES,
       Session: (_ctx, session) => (session.accountId === undefined ? STRANGER_SESSION_SECONDS : FAMILY_SECONDS),

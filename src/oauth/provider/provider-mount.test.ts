@@ -126,31 +126,34 @@ describe('a request is refused', () => {
     expect(await send({ body: ['code=a'], fault })).toMatchObject(refused)
   })
 
-  test.each(['/authorize', '/revoke', '/introspect'])('whose body at %s is no form', async (url) => {
+  test.each(['/authorize', '/end-session', '/revoke', '/introspect'])('whose body at %s is no form', async (url) => {
     for (const type of ['application/json', '', `x-${FORM}`, `${FORM}ed`])
       expect(await send({ url, type, body: ['token=a'] })).toMatchObject(refused)
   })
 })
 
-describe('an authorization by POST', () => {
-  const authorize = (body: string[], type = FORM) => send({ url: '/authorize', type, body })
+describe.each([
+  ['an authorization', '/authorize'],
+  ['a sign-out', '/end-session'],
+])('%s by POST', (_name, url) => {
+  const post = (body: string[], type = FORM) => send({ url, type, body })
 
   test('continues as one by GET at the address of the service', async () => {
-    const { answer, served } = await authorize(['client_id=app&scope=openid+email'], `${FORM.toUpperCase()}; charset=x`)
+    const { answer, served } = await post(['client_id=app&scope=openid+email'], `${FORM.toUpperCase()}; charset=x`)
     expect(served).toBeUndefined()
     expect(answer).toEqual({
       ...{ status: 303, text: '' },
       headers: {
-        location: `https://login.example.com:8443/base${PROVIDER_PATH}/authorize?client_id=app&scope=openid+email`,
+        location: `https://login.example.com:8443/base${PROVIDER_PATH}${url}?client_id=app&scope=openid+email`,
         'cache-control': 'no-store',
       },
     })
   })
 
   test('is refused where that address would be longer than 8 KiB, or its body is', async () => {
-    const base = `https://login.example.com:8443/base${PROVIDER_PATH}/authorize?a=`
-    expect((await authorize([`a=${'b'.repeat(LIMIT - base.length)}`])).answer.status).toBe(303)
-    expect(await authorize([`a=${'b'.repeat(LIMIT - base.length + 1)}`])).toMatchObject(refused)
-    expect(await authorize(['b'.repeat(LIMIT + 1)])).toMatchObject(refused)
+    const base = `https://login.example.com:8443/base${PROVIDER_PATH}${url}?a=`
+    expect((await post([`a=${'b'.repeat(LIMIT - base.length)}`])).answer.status).toBe(303)
+    expect(await post([`a=${'b'.repeat(LIMIT - base.length + 1)}`])).toMatchObject(refused)
+    expect(await post(['b'.repeat(LIMIT + 1)])).toMatchObject(refused)
   })
 })

@@ -10,6 +10,9 @@ const TARGET_LIMIT = 8_192
 /** The forms with a token, whose handlers refuse a plain JWT. */
 const TOKEN_FORMS = new Set(['/revoke', '/introspect'])
 
+/** The forms of a browser, which continue by GET. */
+const BROWSER_FORMS = new Set(['/authorize', '/end-session'])
+
 /** The request as Koa reads it. */
 type ProviderRequest = IncomingMessage & { originalUrl?: string }
 
@@ -50,8 +53,9 @@ export async function serveProvider(
   if (url.length > TARGET_LIMIT) return refuseForm(response)
   if (request.method === 'POST') {
     const body = await readBody(request)
-    if (isForm(request) && path === '/authorize') return redirectForm(body, response, baseUrl())
-    if (!body || (!isForm(request) && (path === '/authorize' || TOKEN_FORMS.has(path)))) return refuseForm(response)
+    if (isForm(request) && BROWSER_FORMS.has(path))
+      return redirectForm(body, response, baseUrl() + PROVIDER_PATH + path)
+    if (!body || (!isForm(request) && (BROWSER_FORMS.has(path) || TOKEN_FORMS.has(path)))) return refuseForm(response)
     handOver(request, TOKEN_FORMS.has(path) ? disguiseTokens(body) : body)
   }
   const serve = await source.current()
@@ -79,9 +83,12 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   })
 }
 
-/** An authorization request by POST (OpenID Connect Core section 3.1.2.1) continues by GET, with the user's cookies. */
-function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUrl: string): void {
-  const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${new URLSearchParams(form.toString())}`
+/**
+ * A request by POST for an authorization (OpenID Connect Core section 3.1.2.1) or a sign-out (RP-Initiated Logout section
+ * 2) continues by GET, with the user's cookies.
+ */
+function redirectForm(form: Buffer | undefined, response: ServerResponse, address: string): void {
+  const location = form && `${address}?${new URLSearchParams(form.toString())}`
   if (location === undefined || location.length > TARGET_LIMIT) return void refuseForm(response)
   response.writeHead(303, { location, 'cache-control': 'no-store' })
   response.end()

@@ -14,12 +14,12 @@ import {
   InvitationParams,
   InvitationRow,
 } from './invitation.schema.ts'
-import { type InvitationRecord, selectInvitations, toStoredInvitationRow } from './invitation.store.ts'
+import { type InvitationRecord, isOneOfEmails, selectInvitations, toStoredInvitationRow } from './invitation.store.ts'
 import { createInvitation, INVITE_PERMISSION, revokeInvitation } from './invitation.ts'
 import { type AcceptanceDeps, type Accepted, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
 
 const INVITATION_FIELDS = rowFields({
-  email: { type: 'text', like: 'few-rows' },
+  email: { type: 'text', like: 'few-rows', equals: isOneOfEmails },
   invited_by: { type: 'uuid' },
   expires_at: { type: 'timestamp' },
   accepted_at: { type: 'timestamp' },

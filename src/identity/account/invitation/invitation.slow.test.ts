@@ -77,7 +77,7 @@ describe('an invitation', () => {
     const { id, boss, path } = await createAccount()
     const invitee = await createUser()
     const { token } = await invite(boss.call, path, invitee.email.toUpperCase(), ['account-developer'])
-    const { body } = await app.admin('GET', `${path}?filters=email|eq|${invitee.email.toUpperCase()}`)
+    const { body } = await app.admin('GET', `${path}?filters=email|eq|${invitee.email}`)
     expect(body.data).toMatchObject([{ status: 'open', accepted_by: null }])
     expect((await invitee.call('PATCH', '/api/v3/auth/user', { name: 'Grace' })).status).toBe(200)
     expect(await accept(token, {}, invitee.call)).toMatchObject({

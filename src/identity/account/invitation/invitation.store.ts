@@ -1,3 +1,4 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { AccountId, Id, UserId } from '../../../base/id.ts'
 import { columnsOf, wireOf } from '../../../http/shape/wire-row.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
@@ -9,6 +10,7 @@ import { aheadStatement, rowStatement, statement } from '../../../postgres/state
 import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { RoleId } from '../../access/role.store.ts'
+import { foldEmail } from '../../user-record/email-key.ts'
 import { InvitationRow } from './invitation.schema.ts'
 
 export type InvitationId = Id<'invitation'>
@@ -20,6 +22,10 @@ const invitation = defineRecord(
 ).typed<{ roles: RoleId[] }>()
 export type InvitationRecord = RecordOf<typeof invitation>
 export const toStoredInvitationRow = wireOf(invitation, InvitationRow)
+
+/** Whether an invitation is to one of these addresses, in any case (docs/contract/identity.md#e-mail-addresses). */
+export const isOneOfEmails = (email: RawBuilder<unknown>, emails: readonly string[]) =>
+  sql<SqlBool>`email_key(${email}) = any(${emails.map(foldEmail)}::text[])`
 
 /** The invitations of an account, as the base of a list. Empty for an account that does not exist. */
 export function selectInvitations(db: Database, account: AccountId) {
