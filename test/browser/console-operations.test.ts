@@ -425,7 +425,6 @@ describe('the frame', () => {
       ['provisioning/deliveries', 'provisioning-delivery:find-all'],
       ['provisioning/jobs', 'provisioning-job:find-all'],
       ['realtime', 'realtime:inspect'],
-      ['settings', 'health:service'],
     ] as const) {
       await follow(page, path)
       await page.getByText(permission, { exact: true }).waitFor()

@@ -138,7 +138,7 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByLabel('I have stored it').check()
   await portal.getByRole('button', { name: 'Done' }).click()
   await portal.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
-  await portal.getByText('At most 1000 a second').waitFor()
+  await portal.getByText('At most 1,000 a second').waitFor()
   await expect.poll(() => status(page)).toBe('webhook-created')
 
   await portal.getByRole('button', { name: 'Deactivate' }).click()

@@ -1,8 +1,8 @@
 import { Center, Loader } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { Page } from '../parts/page.tsx'
+import { TextLink } from '../parts/text-link.tsx'
 import { isSignedOut } from './api.ts'
 import { sessionQuery } from './resume-session.ts'
 import { ServiceFault } from './service-fault.tsx'
@@ -32,7 +32,9 @@ export function NotFound() {
   const { t } = useTranslation()
   return (
     <Page title={t('not-found.title')} lead={t('not-found.text')}>
-      <Link to="/">{t('not-found.home')}</Link>
+      <TextLink to="/" size="sm">
+        {t('not-found.home')}
+      </TextLink>
     </Page>
   )
 }

@@ -3,6 +3,7 @@ import { initReactI18next } from 'react-i18next'
 import type portal from '../portal/language/en.json'
 import { keepLanguage, type Language, loadTexts, readLanguage } from './choice.ts'
 import type en from './en.json'
+import { INTERPOLATION, VALUES } from './values.ts'
 
 declare module 'i18next' {
   interface CustomTypeOptions {
@@ -21,14 +22,14 @@ function showLanguage(language: Language): void {
 /** Starts with the chosen language, else that of the page. The texts of each language are whole, so none falls back. */
 export async function startLanguage(ofPage: string): Promise<i18n> {
   const language = readLanguage(ofPage)
-  await i18next.use(initReactI18next).init({
+  await i18next.use(initReactI18next).use(VALUES).init({
     lng: language,
     fallbackLng: false,
     ns: ['console'],
     defaultNS: 'console',
     keySeparator: false,
     nsSeparator: false,
-    interpolation: { escapeValue: false },
+    interpolation: INTERPOLATION,
     resources: { [language]: { console: await loadTexts(language) } },
   })
   showLanguage(language)

@@ -1,6 +1,7 @@
 import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 import console from '../language/en.json'
+import { INTERPOLATION, VALUES } from '../language/values.ts'
 import portal from './language/en.json'
 
 /** The page of a language that is written from right to left is read so. */
@@ -10,14 +11,14 @@ const showDirection = (language: string) => {
 
 /** Starts with the language of the page, which is that of the link. A framed page has no storage to keep a choice in. */
 export async function startPortalLanguage(language: string): Promise<void> {
-  await i18next.use(initReactI18next).init({
+  await i18next.use(initReactI18next).use(VALUES).init({
     lng: 'en',
     fallbackLng: 'en',
     ns: ['console', 'portal'],
     defaultNS: 'console',
     keySeparator: false,
     nsSeparator: false,
-    interpolation: { escapeValue: false },
+    interpolation: INTERPOLATION,
     resources: { en: { console, portal } },
   })
   showDirection(language)

@@ -2,6 +2,7 @@ import { Anchor } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -15,6 +16,7 @@ import { Nothing } from '../screen.tsx'
 export function DeliveryList({ filters, onClear }: { filters: readonly string[]; onClear?: (() => void) | undefined }) {
   const { t } = useTranslation('portal')
   const { t: shared } = useTranslation('console')
+  const { may } = useAccess()
   const rows = useRows({
     key: ['deliveries', filters],
     load: (page, signal) =>
@@ -57,7 +59,12 @@ export function DeliveryList({ filters, onClear }: { filters: readonly string[];
       rows={rows}
       isFiltered={onClear !== undefined}
       {...(onClear && { onClear })}
-      empty={<Nothing title={t('deliveries.none')} text={t('deliveries.none-text')} />}
+      empty={
+        <Nothing
+          title={t('deliveries.none')}
+          text={t(may('webhook:test') ? 'deliveries.none-text' : 'deliveries.none-text-viewer')}
+        />
+      }
     />
   )
 }
@@ -74,7 +81,7 @@ function Answer({ row }: { row: Schemas['Dispatch'] }) {
 /** A webhook as a link, by its name where it is known; one that is deleted has none. */
 export function WebhookLink({ id, names }: { id: string; names: ReadonlyMap<string, string> }) {
   return (
-    <Anchor href={hrefOf('webhooks', id)} size="sm" className="wrap">
+    <Anchor href={hrefOf('webhooks', id)} size="sm">
       {names.get(id) ?? id.slice(0, 8)}
     </Anchor>
   )

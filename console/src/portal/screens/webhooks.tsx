@@ -25,11 +25,11 @@ export function Webhooks() {
       label: shared('webhooks.name'),
       opens: true,
       cell: (row) => (
-        <Stack gap={0} miw={160}>
+        <Stack gap={0} miw={160} maw={400}>
           <Anchor href={hrefOf('webhooks', row.document_id)} size="sm" fw={600}>
             {nameOf(row)}
           </Anchor>
-          <Text size="xs" c="dimmed" className="wrap">
+          <Text size="xs" c="dimmed" lineClamp={2} title={row.mode === 'pull' ? undefined : row.url}>
             {row.mode === 'pull' ? shared('pull.pull') : row.url}
           </Text>
         </Stack>

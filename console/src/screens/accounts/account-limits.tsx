@@ -5,9 +5,11 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { EditForm } from '../../parts/edit-form.tsx'
+import { Facts } from '../../parts/facts.tsx'
 import { NumberInput } from '../../parts/fields.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { useRowEdit, withTag } from '../../parts/row-edit.ts'
+import { numberFormat } from '../../parts/words/formats.ts'
 
 type Limit = Schemas['AccountLimit']
 
@@ -38,7 +40,7 @@ export function AccountLimits({ account }: { account: string }) {
     <Stack maw={480}>
       <Used limit={data} name="webhooks" />
       <Used limit={data} name="subscriptions" />
-      <LimitForm limit={data} isLocked={!mayEverywhere('account-limit:update')} />
+      {mayEverywhere('account-limit:update') ? <LimitForm limit={data} /> : <LimitFacts limit={data} />}
     </Stack>
   )
 }
@@ -59,7 +61,14 @@ function Used({ limit: { used, limits }, name }: { limit: Limit; name: 'webhooks
   )
 }
 
-function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
+/** The limits of the rates and the history, for those who may not set them. */
+function LimitFacts({ limit: { limits } }: { limit: Limit }) {
+  const { t, i18n } = useTranslation()
+  const rates = NAMES.filter((name) => name !== 'webhooks' && name !== 'subscriptions')
+  return <Facts lines={rates.map((name) => [t(`limits.${name}`), numberFormat(i18n.language).format(limits[name])])} />
+}
+
+function LimitForm({ limit }: { limit: Limit }) {
   const { t } = useTranslation()
   const path = { id: limit.account }
   const edit = useRowEdit({
@@ -75,7 +84,7 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
     string
   >
   return (
-    <EditForm edit={edit} labels={labels} isReadOnly={isLocked}>
+    <EditForm edit={edit} labels={labels}>
       {NAMES.map((name) => (
         <NumberInput
           key={name}
@@ -87,7 +96,6 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
           {...BOUNDS[name]}
           allowDecimal={false}
           allowNegative={false}
-          disabled={isLocked}
           value={draft[name] ?? ''}
           onChange={(value) => change({ [name]: value === '' ? null : Number(value) })}
         />

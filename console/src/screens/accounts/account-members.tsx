@@ -83,17 +83,41 @@ export function AccountMembers({ account }: { account: string }) {
 
 function useColumns(account: string, ask: (action: 'remove' | 'roles', member: Member) => void): Column<Member>[] {
   const { t } = useTranslation()
-  const { may } = useAccess()
+  const { may, mayEverywhere } = useAccess()
+  const mayChange = may('account-member:update') || may('account-member:delete')
   const roles = new Map(useAccountRoles(account).map(({ document_id, name }) => [document_id, name]))
+  const actions: Column<Member> = {
+    label: t('list.actions'),
+    cell: (member) => (
+      <Group gap={4} wrap="nowrap">
+        {may('account-member:update') && (
+          <Button size="compact-xs" variant="default" onClick={() => ask('roles', member)}>
+            {t('members.change')}
+          </Button>
+        )}
+        {may('account-member:delete') && (
+          <Button size="compact-xs" variant="default" onClick={() => ask('remove', member)}>
+            {t('members.remove')}
+          </Button>
+        )}
+      </Group>
+    ),
+  }
   return [
     {
       label: t('users.user'),
-      opens: true,
+      opens: mayEverywhere('user:find-one'),
       cell: (member) => (
         <Stack gap={0}>
-          <TextLink to="/users/$id" params={{ id: member.user }} size="sm" fw={600}>
-            {nameOf(member)}
-          </TextLink>
+          {mayEverywhere('user:find-one') ? (
+            <TextLink to="/users/$id" params={{ id: member.user }} size="sm" fw={600}>
+              {nameOf(member)}
+            </TextLink>
+          ) : (
+            <Text size="sm" fw={600}>
+              {nameOf(member)}
+            </Text>
+          )}
           {member.name !== null && member.email !== null && (
             <Text size="xs" c="dimmed">
               {member.email}
@@ -107,23 +131,7 @@ function useColumns(account: string, ask: (action: 'remove' | 'roles', member: M
       cell: (member) => member.roles.map((id) => roles.get(id) ?? id.slice(0, 8)).join(', ') || t('users.no-role'),
     },
     { label: t('members.since'), cell: ({ created_at }) => <Time at={created_at} /> },
-    {
-      label: t('list.actions'),
-      cell: (member) => (
-        <Group gap={4} wrap="nowrap">
-          {may('account-member:update') && (
-            <Button size="compact-xs" variant="default" onClick={() => ask('roles', member)}>
-              {t('members.change')}
-            </Button>
-          )}
-          {may('account-member:delete') && (
-            <Button size="compact-xs" variant="default" onClick={() => ask('remove', member)}>
-              {t('members.remove')}
-            </Button>
-          )}
-        </Group>
-      ),
-    },
+    ...(mayChange ? [actions] : []),
   ]
 }
 

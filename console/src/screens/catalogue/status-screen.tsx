@@ -33,14 +33,21 @@ export function CatalogueStatusScreen() {
       parent={{ label: t('catalogue.title'), to: '/catalogue' }}
       lead={report && <Status name={report.in_sync ? 'in-sync' : 'out-of-sync'} />}
       actions={
-        <>
-          <Freshness {...readOf(status)} />
-          <Button variant="default" size="compact-sm" loading={status.isFetching} onClick={() => void status.refetch()}>
-            {t('catalogue.dry-run')}
-          </Button>
-          {report && may('webhook:catalogue-sync') && <Sync report={report} />}
-          <ApiCall operation="webhook.webhookCatalogueStatus" method="GET" path="/api/v3/webhook/catalogue/status" />
-        </>
+        may('webhook:catalogue-status') && (
+          <>
+            <Freshness {...readOf(status)} />
+            <Button
+              variant="default"
+              size="compact-sm"
+              loading={status.isFetching}
+              onClick={() => void status.refetch()}
+            >
+              {t('catalogue.dry-run')}
+            </Button>
+            {report && may('webhook:catalogue-sync') && <Sync report={report} />}
+            <ApiCall operation="webhook.webhookCatalogueStatus" method="GET" path="/api/v3/webhook/catalogue/status" />
+          </>
+        )
       }
     >
       {!may('webhook:catalogue-status') && <NoPermission permission="webhook:catalogue-status" />}

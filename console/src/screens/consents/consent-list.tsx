@@ -15,16 +15,17 @@ type Grant = Schemas['OauthGrant']
 /** Grants of one user, of one app, or all; each with its revocation. */
 export function ConsentList({ user, client }: { user?: string; client?: string }) {
   const { t } = useTranslation()
-  const { may, session } = useAccess()
+  const { may, mayEverywhere, session } = useAccess()
   const filters = [...(user ? [`user|eq|${user}`] : []), ...(client ? [`client|eq|${client}`] : [])]
   const rows = useRows({
     key: ['grants', ...filters],
     load: (page, signal) =>
       api.oauth.oauthGrantFindAll({ query: { ...page, ...(filters.length > 0 && { filters }) }, signal }),
   })
+  const isOwn = user === undefined && client === undefined && !mayEverywhere('oauth-grant:find-all')
   const users = useUsers(user === undefined ? rows.shown.map((row) => row.user) : [])
   const columns: Column<Grant>[] = [
-    ...(user === undefined
+    ...(user === undefined && !isOwn
       ? [{ label: t('users.user'), cell: (row: Grant) => <UserLink id={row.user} users={users} /> }]
       : []),
     ...(client === undefined
@@ -61,7 +62,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
       columns={columns}
       rows={rows}
       isFiltered={false}
-      empty={<Text size="sm">{t('consents.empty')}</Text>}
+      empty={<Text size="sm">{t(isOwn ? 'consents.empty-own' : 'consents.empty')}</Text>}
     />
   )
 }

@@ -91,6 +91,7 @@ const LIST = 'deliveries'
 
 function Ledger({ query, isFiltered, onClear }: LedgerProps) {
   const { t } = useTranslation()
+  const { may } = useAccess()
   const rows = useLedger(['deliveries', 'ledger', query], query)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const { shown, fetchNextPage, hasNextPage, isFetchingNextPage } = rows
@@ -134,7 +135,7 @@ function Ledger({ query, isFiltered, onClear }: LedgerProps) {
               rows={shown}
               columns={shownColumns}
               chosen={chosen}
-              onChoose={choose}
+              onChoose={may('webhook-dispatch:replay') ? choose : undefined}
               onEnd={hasNextPage && !isFetchingNextPage && !rows.isError ? () => void fetchNextPage() : undefined}
               isBusy={rows.isFetching}
             />

@@ -29,7 +29,8 @@ interface LedgerTableProps {
   rows: readonly Delivery[]
   columns: readonly Column<Delivery>[]
   chosen: ReadonlySet<string>
-  onChoose: (id: string, isChosen: boolean) => void
+  /** Undefined for a user who may do nothing with what is chosen. */
+  onChoose: ((id: string, isChosen: boolean) => void) | undefined
   /** Reads the next page; undefined at the end, and while one is read. */
   onEnd: (() => void) | undefined
   isBusy: boolean
@@ -74,7 +75,7 @@ export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: 
         }}
       >
         <caption className="visually-hidden">{t('deliveries.title')}</caption>
-        <Head columns={columns} />
+        <Head columns={columns} isChoosable={onChoose !== undefined} />
         <tbody ref={top}>
           {before > 0 && <Gap height={before} />}
           {items.map(({ index }) => {
@@ -82,7 +83,7 @@ export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: 
             if (line.day !== undefined)
               return (
                 <tr key={line.day} className="day" aria-rowindex={index + 2}>
-                  <th colSpan={columns.length + 1} scope="rowgroup">
+                  <th colSpan={columns.length + (onChoose ? 1 : 0)} scope="rowgroup">
                     {line.day}
                   </th>
                 </tr>
@@ -116,14 +117,16 @@ function useTopPx(element: RefObject<HTMLElement | null>): number {
 
 const classOf = ({ isNumber }: Column<Delivery>) => (isNumber ? 'nowrap end' : 'nowrap')
 
-function Head({ columns }: { columns: readonly Column<Delivery>[] }) {
+function Head({ columns, isChoosable }: { columns: readonly Column<Delivery>[]; isChoosable: boolean }) {
   const { t } = useTranslation()
   return (
     <thead>
       <tr>
-        <th style={{ width: 36 }}>
-          <span className="visually-hidden">{t('ledger.choose-column')}</span>
-        </th>
+        {isChoosable && (
+          <th style={{ width: 36 }}>
+            <span className="visually-hidden">{t('ledger.choose-column')}</span>
+          </th>
+        )}
         {columns.map((column) => (
           <th key={column.label} scope="col" className={classOf(column)}>
             {column.label}
@@ -154,15 +157,17 @@ const Line = memo(function Line({ index, row, columns, isChosen, onChoose }: Lin
   const clock = useDateFormat({ timeStyle: 'medium' })
   return (
     <tr aria-rowindex={index + 2}>
-      <td>
-        <input
-          type="checkbox"
-          className="check"
-          aria-label={t('ledger.choose', { event: row.event, time: clock(row.created_at) })}
-          checked={isChosen}
-          onChange={({ currentTarget }) => onChoose(row.document_id, currentTarget.checked)}
-        />
-      </td>
+      {onChoose && (
+        <td>
+          <input
+            type="checkbox"
+            className="check"
+            aria-label={t('ledger.choose', { event: row.event, time: clock(row.created_at) })}
+            checked={isChosen}
+            onChange={({ currentTarget }) => onChoose(row.document_id, currentTarget.checked)}
+          />
+        </td>
+      )}
       {columns.map((column) => (
         <td key={column.label} className={classOf(column)} data-opens={column.opens}>
           {column.cell(row)}

@@ -21,6 +21,7 @@ export function RetryStrip({ delivery }: { delivery: Schemas['DispatchWithAttemp
   const left = numberFormat(i18n.language, {
     style: 'unit',
     unit: secondsLeft < 120 ? 'second' : 'minute',
+    unitDisplay: 'long',
   }).format(secondsLeft < 120 ? secondsLeft : Math.round(secondsLeft / 60))
   const summary = isWaiting
     ? t('strip.next', { number: Math.min(5, scheduled.length + 1), left })

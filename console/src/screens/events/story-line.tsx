@@ -8,6 +8,7 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { formatSpan } from '../../parts/words/span.ts'
+import { valueName } from '../../parts/words/value-name.ts'
 import type { StoryEntry, StoryLook } from './story.ts'
 import type { useStory } from './use-story.ts'
 
@@ -63,7 +64,11 @@ export function StoryLine({ story, startMs }: { story: ReturnType<typeof useStor
 
 function EntryTitle({ entry }: { entry: StoryEntry }) {
   const { t } = useTranslation()
-  const text = t(`story.${entry.kind}`, { ...entry.details })
+  const { status } = entry.details
+  const text = t(`story.${entry.kind}`, {
+    ...entry.details,
+    ...(typeof status === 'string' && { status: valueName('status', status, t) }),
+  })
   if (!entry.link) return <>{text}</>
   return (
     <TextLink to={entry.link.to} params={{ id: entry.link.id }} inherit>

@@ -1,5 +1,6 @@
 import { Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
+import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
@@ -44,7 +45,7 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
         mayEnd(row) && (
           <AskingButton
             label={t('sessions.end')}
-            title={t('sessions.end-title', { device: row.device ?? t('sessions.unknown') })}
+            title={t('sessions.end-title', { device: deviceName(row.device, t) })}
             text={t('sessions.end-text')}
             make={() => api.identity.sessionDelete({ path: { id: row.document_id } })}
             touches={[['sessions']]}
@@ -65,6 +66,14 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
   )
 }
 
+/** The name that the API gives a device, `Firefox on Windows`, in the language of the page. */
+function deviceName(device: string | null, t: TFunction): string {
+  if (device === null) return t('sessions.unknown')
+  const [program = '', system] = device.split(' on ')
+  const name = program === 'An app' ? t('sessions.an-app') : program
+  return system === undefined ? name : t('sessions.on', { program: name, system })
+}
+
 function Device({ session: { device, client_id, is_current, parent, user_agent } }: { session: Session }) {
   const { t } = useTranslation()
   const notes = [
@@ -75,7 +84,7 @@ function Device({ session: { device, client_id, is_current, parent, user_agent }
   return (
     <Stack gap={0}>
       <Text size="sm" title={user_agent ?? ''}>
-        {device ?? t('sessions.unknown')}
+        {deviceName(device, t)}
       </Text>
       {notes.length > 0 && (
         <Text size="xs" c="dimmed">

@@ -17,7 +17,8 @@ interface Filters {
 /** Every session that is open; without the permission for those of others, the own ones. */
 export function SessionsScreen() {
   const { t } = useTranslation()
-  const { mayEverywhere } = useAccess()
+  const { mayEverywhere, session } = useAccess()
+  const isOfAll = mayEverywhere('session:find-all')
   const filters: Filters = useSearch({ from: '/sessions' })
   const navigate = useNavigate()
   const apiFilters = [
@@ -27,7 +28,7 @@ export function SessionsScreen() {
   return (
     <Page
       title={t('sessions.title')}
-      lead={mayEverywhere('session:find-all') ? t('sessions.lead') : t('sessions.lead-own')}
+      lead={isOfAll ? t('sessions.lead') : t('sessions.lead-own')}
       actions={
         <ApiCall
           operation="identity.sessionFindAll"
@@ -42,7 +43,7 @@ export function SessionsScreen() {
         filters={filters}
         onChoose={(search) => void navigate({ to: '/sessions', search, replace: true })}
       />
-      <SessionList filters={apiFilters} />
+      <SessionList filters={apiFilters} {...(!isOfAll && { user: session.user.document_id })} />
     </Page>
   )
 }

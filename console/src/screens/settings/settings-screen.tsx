@@ -21,7 +21,7 @@ import { describeLength } from '../../parts/age.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { SessionList } from '../sessions/session-list.tsx'
 import { MailChoices } from './mail-choices.tsx'
@@ -174,7 +174,7 @@ function Service() {
   const service = useService()
   const list = new Intl.ListFormat(i18n.language, { type: 'unit' })
   const describe = (seconds: number) => describeLength(seconds, i18n.language)
-  if (!may('health:service')) return <NoPermission permission="health:service" />
+  if (!may('health:service')) return null
   if (service.isError) return <ProblemCard error={service.error} onRetry={() => void service.refetch()} />
   const facts = service.data?.data
   if (!facts) return null

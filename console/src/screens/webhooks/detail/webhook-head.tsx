@@ -61,7 +61,7 @@ export function FailureWarning({ webhook, children }: { webhook: Webhook; childr
       title={t('webhooks.streak', { count: failures })}
     >
       <Text size="sm" mb={children ? 'xs' : 0}>
-        {t('webhooks.streak-text', { left: DISABLE_AFTER - failures })}
+        {t('webhooks.streak-text', { count: DISABLE_AFTER - failures })}
       </Text>
       {children}
     </Alert>
