@@ -117,7 +117,7 @@ export async function usePasskey(
   const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = verified
   // Locks the user before its passkey, in the order of a removal. A sign-in without a password learns the user only here.
   await lockUser(tx, { userId })
-  const isUsed = (await recordPasskeyUse(tx, { id: passkey.id, counter, isBackedUp, now: ask.now })) > 0
+  const isUsed = await recordPasskeyUse(tx, { id: passkey.id, counter, isBackedUp, now: ask.now })
   return isUsed ? { ok: true, passkey, isUserVerified } : { ok: false, reason: 'passkey_counter_regressed', userId }
 }
 
