@@ -1,6 +1,13 @@
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { startReceiver } from '../../../test/harness/fakes/receiver.ts'
 import { openProvisioning, signAgain } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { systemClock } from '../../base/clock.ts'
+import { buildIdMaker } from '../../base/id.ts'
+import { systemRandom } from '../../base/random.ts'
+import type { IncidentCheck } from '../../delivery/incident/alert.ts'
+import { buildAlertWorker } from './alert-worker.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const HOUR_MS = 3_600_000
@@ -54,4 +61,29 @@ test('without ALERT_WEBHOOK_URL nothing is posted, and the incident is kept', as
   for (let n = 0; n < 12; n += 1) await fixture.pass(HOUR_MS)
   const { rows } = await fixture.t.database.pool.query('select firing_posted_at, attempts from alert_incident')
   expect(rows).toEqual([{ firing_posted_at: null, attempts: 0 }])
+})
+
+const failing = (error: Error): IncidentCheck => ({ incident: 'first', check: () => Promise.reject(error) })
+const begun = { incident: 'second', subject: 'one', summary: 'It is so.', url: null }
+const beginning: IncidentCheck = { incident: 'second', check: async () => ({ begun: [begun], ended: [] }) }
+
+test('a check that fails is logged with its incident and keeps no other from being made, unless the database is away', async () => {
+  await using database = await createTestDatabase()
+  const lines: { msg: string; incident?: string }[] = []
+  const checkAfter = (error: Error) =>
+    buildAlertWorker({
+      ids: buildIdMaker(systemClock, systemRandom),
+      checks: [failing(error), beginning],
+      db: database.db,
+      clock: systemClock,
+      logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+      fetch: () => Promise.reject(new Error('nothing is posted')),
+      ...{ url: undefined, secret: undefined, baseUrl: () => '', userAgent: 'test' },
+    }).check()
+  const listIncidents = async () => (await database.pool.query('select incident from alert_incident')).rows
+  await expect(checkAfter(Object.assign(new Error('gone'), { code: 'ECONNREFUSED' }))).rejects.toThrow('gone')
+  expect([await listIncidents(), lines]).toEqual([[], []])
+  await checkAfter(new Error('a fault of the program'))
+  expect(await listIncidents()).toEqual([{ incident: 'second' }])
+  expect(lines).toMatchObject([{ msg: expect.stringContaining('docs/operations.md, alerts'), incident: 'first' }])
 })
