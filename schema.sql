@@ -675,6 +675,7 @@ create table "login_throttle" (
   turn_at timestamp(3) with time zone,
   constraint login_throttle_pkey PRIMARY KEY (email_hash, address_hash)
 );
+CREATE INDEX login_throttle_last_failure_idx ON public.login_throttle USING btree (last_failure_at);
 
 create table "mail_outbox" (
   document_id uuid not null,

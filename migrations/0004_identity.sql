@@ -430,6 +430,7 @@ create table login_throttle (
   turn_at timestamptz(3),
   primary key (email_hash, address_hash)
 );
+create index login_throttle_last_failure_idx on login_throttle (last_failure_at);
 
 -- Connections -----------------------------------------------------------------------------------------------------------
 

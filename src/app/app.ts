@@ -24,7 +24,6 @@ import { readSiteBuild, SITE_FOLDER } from '../operations/site/site-build.ts'
 import type { CallbackRules } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/send/http-sender.ts'
-import type { Cells } from '../postgres/cell/cells.ts'
 import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
 import type { ProviderApp } from '../realtime/provider/provider-settings.ts'
 import { openTracing } from '../tracing/tracing.ts'
@@ -51,7 +50,6 @@ import { buildWorkers, type Workers } from './work/workers.ts'
 /** The running parts of one process. */
 export interface App extends Omit<Workers, 'start' | 'stop' | 'notify'>, Lifecycle {
   server: FastifyInstance
-  limiter: RateLimiter
   equalEntries: EqualEntries
   ids: IdMaker
   catalogue: readonly CatalogueEntry[]
@@ -60,7 +58,6 @@ export interface App extends Omit<Workers, 'start' | 'stop' | 'notify'>, Lifecyc
   workerId: string
   realtimeServer: MountedRealtime | undefined
   baseUrl(): string
-  cells: Cells
 }
 
 /** Builds and wires all parts. Nothing runs before `start`. */
@@ -131,8 +128,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await server.ready()
   return {
     ...workers,
-    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, equalEntries },
-    ...{ realtimeServer, cells },
+    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, equalEntries, realtimeServer },
     ...buildLifecycle(options, {
       ...{ server, workers, cells: running, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,

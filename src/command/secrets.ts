@@ -41,7 +41,7 @@ async function showStatus(resources: Pick<Resources, 'database' | 'secrets'>): P
   const { listCells } = await import('../postgres/cell/cell.store.ts')
   const counts: SecretCount[] = []
   const counted = await onEachDatabase(resources, async (db, cell) => {
-    const found = await countSecrets(db, new Date(systemClock.now()))
+    const found = await countSecrets(db, { now: new Date(systemClock.now()) })
     counts.push(...found.map((count) => (cell === null ? count : { ...count, place: `${cell}: ${count.place}` })))
   })
   const isWhole = counted.length === (await listCells(resources.database.db)).length

@@ -1,4 +1,4 @@
-import { type Sweep, sweepOld, sweepOnce } from '../postgres/sweep.ts'
+import { type Sweep, sweepOld } from '../postgres/sweep.ts'
 import { deleteOldRateWindows } from './rate-limit/rate-limit.store.ts'
 import { deleteExpiredIdempotencyKeys } from './route/idempotency.store.ts'
 import { IDEMPOTENCY_KEPT_MS } from './route/idempotency.ts'
@@ -9,5 +9,5 @@ const RATE_WINDOW_KEPT_MS = 600_000
 /** Idempotency keys and windows of the rate limits. */
 export const httpSweeps: readonly Sweep[] = [
   sweepOld('idempotencyKeys', IDEMPOTENCY_KEPT_MS, deleteExpiredIdempotencyKeys),
-  sweepOnce('rateWindows', ({ db, now }) => deleteOldRateWindows(db, new Date(now.getTime() - RATE_WINDOW_KEPT_MS))),
+  sweepOld('rateWindows', RATE_WINDOW_KEPT_MS, deleteOldRateWindows),
 ]

@@ -1,4 +1,4 @@
-import { type Sweep, sweepOld, sweepOnce } from '../postgres/sweep.ts'
+import { type Sweep, sweepOld } from '../postgres/sweep.ts'
 import { deleteEndedInvitations } from './account/invitation/invitation.store.ts'
 import { deleteExpiredAddressProofs } from './address-proof/address-proof.store.ts'
 import { deleteOldActivity } from './connection/activity/connection-activity.store.ts'
@@ -41,7 +41,7 @@ const CONNECTION_ACTIVITY_KEPT_MS = 31 * DAY_MS
 /** Ended sessions, links, codes, mails and counts. */
 export const identitySweeps: readonly Sweep[] = [
   sweepOld('sessions', SESSION_KEPT_MS, deleteEndedSessions),
-  sweepOnce('loginThrottles', ({ db, now }) => deleteForgottenThrottles(db, new Date(now.getTime() - FORGET_AFTER_MS))),
+  sweepOld('loginThrottles', FORGET_AFTER_MS, deleteForgottenThrottles),
   sweepOld('ssoNonces', NONCE_KEPT_MS, deleteExpiredNonces),
   sweepOld('mails', MAIL_KEPT_MS, deleteEndedMails),
   sweepOld('proofTokens', 0, deleteExpiredProofTokens),

@@ -29,7 +29,6 @@ export interface CellWatchDeps {
   buildWorkers: (opened: OpenedCell, home: string) => CellWorkers
   /** Builds the intake of home in this process; undefined without the role. */
   buildHomeIntake: (home: string) => Intake | undefined
-  rest?: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
 /** The cells of this process: opened when they are added, closed when they are removed. */
@@ -48,7 +47,7 @@ export interface CellWatch {
 
 /** Builds the watch of a process with an event log. A cell that cannot be used is tried again at each look. */
 export function buildCellWatch(deps: CellWatchDeps): CellWatch {
-  const { config, logger, keyring, db, rest = systemClock.sleep } = deps
+  const { config, logger, keyring, db } = deps
   const stopping = new AbortController()
   const served = new Map<string, Served>()
   /** Cells that cannot be used, each logged once. */
@@ -156,7 +155,7 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
     run: async () => {
       while (!stopping.signal.aborted) {
         await look()
-        await rest(LOOK_MS, stopping.signal)
+        await systemClock.sleep(LOOK_MS, stopping.signal)
       }
     },
     stop: async () => {

@@ -54,15 +54,15 @@ export function readConfig(environment: Environment = process.env, directory = p
   return config
 }
 
-/** Sources of `readConfig`: `environment`, in development `.env`, and files of secrets. Throws a `ConfigError`. */
-export function readEnvironment(environment: Environment = process.env, directory = process.cwd()): Environment {
-  return readSecretFiles(withDotEnv(environment, directory), directory).environment
+/** Sources of `readConfig`: this process, in development `.env`, and files of secrets. Throws a `ConfigError`. */
+export function readEnvironment(directory = process.cwd()): Environment {
+  return readSecretFiles(withDotEnv(process.env, directory), directory).environment
 }
 
-/** Removes a variable from `environment`, so that no child inherits it. */
-export function takeVariable(name: string, environment: Environment = process.env): string | undefined {
-  const value = environment[name]
-  delete environment[name]
+/** Removes a variable of this process, so that no child inherits it. */
+export function takeVariable(name: string): string | undefined {
+  const value = process.env[name]
+  delete process.env[name]
   return value
 }
 

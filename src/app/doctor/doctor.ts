@@ -65,8 +65,6 @@ import { findOpenFiles } from './open-files.ts'
 
 /** The machine that is examined. */
 export interface DoctorFixture {
-  /** Default: that of this process. */
-  environment?: Record<string, string | undefined>
   directory: string
   clock: Clock
   random: Random
@@ -83,7 +81,7 @@ export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
   let config: Config
   let environment: Environment
   try {
-    environment = readEnvironment(fixture.environment, fixture.directory)
+    environment = readEnvironment(fixture.directory)
     config = readConfig(environment, fixture.directory)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

@@ -33,8 +33,8 @@ import { buildOpenTarget, needsHandshake } from '../../identity/sso/handshake.ts
 import { buildFindApp } from '../../oauth/consent/sign-in-app.ts'
 import { engineInteractionRoutes } from '../../oauth/decision/engine-interaction.routes.ts'
 import { interactionRoutes } from '../../oauth/decision/interaction.routes.ts'
+import { buildApiAudience } from '../../oauth/exchange/token-issuer.ts'
 import { appRoutes } from '../../oauth/grant/app.routes.ts'
-import { findApiResource } from '../../oauth/provider/provider-source.ts'
 import { unsubscribeRoutes } from '../../webhook/mail/unsubscribe.routes.ts'
 import type { Config } from '../config/config.ts'
 import { type Feature, type FeatureParts, feature, type PageSettings } from './feature.ts'
@@ -89,7 +89,7 @@ export function buildKnownBrowserFinder(
 
 /** Dependencies of decisions about what apps may do. */
 export const decisionDeps = ({ baseUrl, engineConsent }: FeatureParts) => ({
-  apiResource: () => findApiResource(baseUrl()),
+  apiResource: () => buildApiAudience(baseUrl()),
   engineConsent,
 })
 

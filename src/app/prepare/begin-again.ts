@@ -1,10 +1,6 @@
 import { readMonotonicMs } from '../../base/clock.ts'
 import { isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
-import type { DatabaseWait } from './database-wait.ts'
-
-const RETRY_MS = 500
-
-const LINE_EVERY_MS = 5_000
+import { type DatabaseWait, LINE_EVERY_MS, RETRY_MS } from './database-wait.ts'
 
 /**
  * Runs a step of a start, and again when it lost the database, or when another process held its rows longer than a

@@ -1,17 +1,19 @@
 import type { Logger } from 'pino'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, readMonotonicMs } from '../../base/clock.ts'
 import { findDatabaseFault } from '../../postgres/connection/database-fault.ts'
 import { isDatabaseUnavailable } from '../../postgres/statement/database.ts'
 import { describeFatal } from '../log/fatal.ts'
 
-const RETRY_MS = 500
+/** The wait between two tries. */
+export const RETRY_MS = 500
 
-const LINE_EVERY_MS = 5_000
+/** The interval of the lines that say why a start waits. */
+export const LINE_EVERY_MS = 5_000
 
 export interface DatabaseWait {
   /** `DATABASE_WAIT_SECONDS`, in milliseconds: 0 tries once. */
   limitMs: number
-  clock: Clock
+  clock: Pick<Clock, 'sleep'>
   logger: Logger
   stop?: AbortSignal | undefined
 }
@@ -23,12 +25,13 @@ export interface DatabaseWait {
  */
 export async function waitForDatabase(connectionString: string, wait: DatabaseWait): Promise<void> {
   const { limitMs, clock, logger, stop } = wait
-  const begunAtMs = clock.now()
+  // The clock of the machine may be set while it starts.
+  const begunAtMs = readMonotonicMs()
   let saidAtMs = Number.NEGATIVE_INFINITY
   while (!stop?.aborted) {
     const fault = await findDatabaseFault(connectionString)
     if (fault === undefined) return
-    const nowMs = clock.now()
+    const nowMs = readMonotonicMs()
     if (!isDatabaseUnavailable(fault) || nowMs - begunAtMs >= limitMs) throw fault
     if (nowMs - saidAtMs >= LINE_EVERY_MS) {
       saidAtMs = nowMs

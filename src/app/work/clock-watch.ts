@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Clock, systemClock } from '../../base/clock.ts'
+import { systemClock } from '../../base/clock.ts'
 import type { ClockVerdict, DatabaseClock } from '../../base/database-clock.ts'
 import type { Loop } from '../../base/rounds.ts'
 import { removeProcessSkew, saveProcessSkew } from '../../operations/health/process-skew.store.ts'
@@ -22,13 +22,11 @@ export interface ClockWatchDeps {
   time: DatabaseClock
   logger: Logger
   workerId: string
-  /** Pauses in real time, independent of the service's clock. */
-  rest?: Clock['sleep']
 }
 
 /** Follows the database's clock; reports a skew of the machine in the log, and in a row for health and alerts. */
 export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
-  const { db, time, logger, workerId, rest = systemClock.sleep } = deps
+  const { db, time, logger, workerId } = deps
   const stopping = new AbortController()
   let reportedAtMs = Number.NEGATIVE_INFINITY
   let isReported = false
@@ -84,7 +82,8 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
     while (!stopping.signal.aborted) {
       // Other components report the outage; without the database the last offset is used.
       await look().catch(() => {})
-      await rest(LOOK_MS, stopping.signal)
+      // In real time, independent of the service's clock.
+      await systemClock.sleep(LOOK_MS, stopping.signal)
     }
     if (isReported) await removeProcessSkew(db, { process: workerId }).catch(() => {})
   }

@@ -127,7 +127,6 @@ async function ensureDemoWebhook(client: DemoClient, url: string): Promise<Row> 
 
 interface DispatchDetail extends Row {
   event: string
-  event_id: string
   status: string
   attempts: number
   attempts_log: {

@@ -1,6 +1,6 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type FieldError, firstValues } from '../problem/field-error.ts'
-import { Problem } from '../problem/problem.ts'
+import { buildFieldProblem, Problem } from '../problem/problem.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import { formatValue, type ListFieldType, type ListValue, parseValue, splitValues, VALUE_RULES } from './value.ts'
 
@@ -75,12 +75,12 @@ export function parseFilters(
   scope: PermissionScope = 'all',
 ): ListFilter[] {
   if (texts.length > FILTERS_LIMIT)
-    throw buildListProblem([
-      {
-        ...{ path: 'filters', code: 'too_many', message: `at most ${FILTERS_LIMIT} filters are allowed` },
-        params: { limit: FILTERS_LIMIT },
-      },
-    ])
+    throw buildFieldProblem({
+      path: 'filters',
+      code: 'too_many',
+      message: `at most ${FILTERS_LIMIT} filters are allowed`,
+      params: { limit: FILTERS_LIMIT },
+    })
   const parsed = texts.map((text, index) => parseFilter(text, fields, `filters.${index}`))
   const errors = parsed.filter((item) => 'message' in item)
   if (errors.length > 0) throw buildListProblem(errors)
@@ -118,15 +118,9 @@ export function isSearch(filters: readonly ListFilter[], fields: ListFields): bo
 }
 
 /** A 422 about list parameters. */
-export function buildListProblem(errors: [FieldError, ...FieldError[]] | FieldError[]): Problem {
-  const first = errors[0]
-  return new Problem(
-    'validation_failed',
-    first ? `${first.path}: ${first.message}.` : 'The list parameters are invalid.',
-    {
-      errors,
-    },
-  )
+export function buildListProblem(errors: FieldError[]): Problem {
+  const [first] = errors
+  return new Problem('validation_failed', `${first?.path}: ${first?.message}.`, { errors })
 }
 
 function parseFilter(text: string, fields: ListFields, path: string): ListFilter | FieldError {

@@ -60,7 +60,7 @@ export function buildReadEach<Deps>({ context, pipeline, route }: Served<Deps>, 
 /** The answer of a cell, unless it was silent a moment ago. */
 async function askCell<Result>(place: Place, nowMs: number, ask: () => Promise<Result>): Promise<Result> {
   if ((silentUntilMs.get(place) ?? 0) > nowMs) throw new CellSilentError()
-  return withinAnswerLimit(ask(), undefined, () => {
+  return withinAnswerLimit(ask(), () => {
     silentUntilMs.set(place, nowMs + SILENT_MS)
     return new CellSilentError()
   })

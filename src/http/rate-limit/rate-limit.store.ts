@@ -1,7 +1,8 @@
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { runDetached } from '../../postgres/statement/dialect.ts'
 import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { statement } from '../../postgres/statement/statement.ts'
 
 /** Maximum number of rows in one statement. */
 const CHUNK = 5_000
@@ -51,9 +52,5 @@ export async function addHits(
   return sums
 }
 
-const deleteOld = changeStatement<{ before: Date }>('delete from rate_limit where window_started_at < $before')
-
-/** Deletes the windows that began before `before`; returns their number. For maintenance. */
-export function deleteOldRateWindows(db: Database, before: Date): Promise<number> {
-  return deleteOld(db, { before })
-}
+/** Deletes up to `limit` counts of windows that began before `before`. Returns their number. For maintenance. */
+export const deleteOldRateWindows = deletionOfOld('rate_limit', { key: 'ctid', time: 'window_started_at' })

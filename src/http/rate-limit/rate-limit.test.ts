@@ -197,9 +197,16 @@ describe('rate limits', () => {
     await signIn(limited)
     clock.advance(60_000)
     await signIn(limited)
-    expect(await deleteOldRateWindows(database.db, new Date(clock.now() - 60_000))).toBe(1)
-    expect(await deleteOldRateWindows(database.db, new Date(clock.now() - 60_000))).toBe(0)
+    const before = new Date(clock.now() - 60_000)
+    expect(await deleteOldRateWindows(database.db, before, 10)).toBe(1)
+    expect(await deleteOldRateWindows(database.db, before, 10)).toBe(0)
     expect(await database.db.selectFrom('rate_limit').selectAll().execute()).toHaveLength(1)
+  })
+
+  test('maintenance deletes old windows in batches', async () => {
+    for (const name of ['one', 'two', 'three']) await addHit(database.db, name, new Date(clock.now()))
+    const forget = () => deleteOldRateWindows(database.db, new Date(clock.now() + 1), 2)
+    expect([await forget(), await forget()]).toEqual([2, 1])
   })
 })
 

@@ -109,8 +109,7 @@ export function writeCookie({ maxAgeSeconds, ...rest }: AnswerCookie): string {
 
 /**
  * Sends an answer. It carries `no-store` (RFC 9111) unless its headers say otherwise; one with an `etag` that the request
- * has already is a 304. A stream is read as fast as the
- * client takes it, and destroyed when the client disconnects.
+ * has already is a 304. A stream is read as fast as the client takes it, and destroyed when the client disconnects.
  */
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.header('cache-control', 'no-store')

@@ -1,7 +1,7 @@
 import type { AccountId } from '../../base/id.ts'
 import { type Database, isLockTimeout, isUniqueViolation } from '../../postgres/statement/database.ts'
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
-import { changeStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, testStatement } from '../../postgres/statement/statement.ts'
 
 /** Identifies a request by caller, route and key; `requestHash` detects another request under the same key. */
 export interface IdempotencyKey {
@@ -65,12 +65,8 @@ export async function findKeptAnswer(
   return { requestHash, answer: { ...kept, location: location ?? undefined } }
 }
 
-const selectTaken = statement<object, IdempotencyKey>(`select from idempotency_key where ${OF_KEY}`)
-
 /** Whether a database has an answer under the key, expired or not. */
-export async function hasKeptAnswer(db: Database, key: IdempotencyKey): Promise<boolean> {
-  return (await selectTaken(db, key)).length > 0
-}
+export const hasKeptAnswer = testStatement<IdempotencyKey>(`select from idempotency_key where ${OF_KEY}`)
 
 /** Deletes a key that was stored at or before `before`. */
 export const deleteKeptAnswer = changeStatement<IdempotencyKey & { before: Date }>(

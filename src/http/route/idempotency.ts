@@ -37,9 +37,9 @@ export function readIdempotencyKey(request: FastifyRequest, route: RouteDeclarat
 }
 
 /**
- * The namespace of a caller's keys: the user for all sessions of a user, the API key for an API key, the portal
- * session for a visit of the portal. Keys of a request that
- * reaches the rows of all users have one of their own: a caller who lost that permission does not get their answers.
+ * The namespace of a caller's keys: the user for all sessions of a user, the API key for an API key, the portal session
+ * for a visit of the portal. Keys of a request that reaches the rows of all users have one of their own: a caller who
+ * lost that permission does not get their answers.
  */
 function describeCaller(caller: Caller, reachesAll: boolean): string {
   const name = caller.portal ? `portal:${caller.portal.id}` : nameToken(caller)

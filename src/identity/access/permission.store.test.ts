@@ -152,7 +152,7 @@ describe('a role', () => {
       ]),
     )
     expect(await rolesOf(other)).toEqual(new Map([[taken.id, MADE_AT]]))
-    const isHeld = ({ name }: { name: string }) => hasActiveHolder(database.db, name)
+    const isHeld = ({ name }: { name: string }) => hasActiveHolder(database.db, { name })
     expect([await isHeld(taken), await isHeld(given), await isHeld(await make())]).toEqual([true, true, false])
     await rows.set('user', other, { is_actived: false })
     expect([await isHeld(taken), await isHeld(given)]).toEqual([false, true])

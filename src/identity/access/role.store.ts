@@ -13,6 +13,7 @@ import {
   rowStatement,
   soleRowStatement,
   statement,
+  testStatement,
 } from '../../postgres/statement/statement.ts'
 import { RoleRow } from './role.schema.ts'
 
@@ -210,12 +211,8 @@ export const assignRoles = closingStatement<{ userId: UserId; roles: readonly Ro
   ({ userId }) => `u:${userId}`,
 )
 
-const selectHolders = statement<{ document_id: UserId }, { name: string }>(`
-  select u.document_id from role r
+/** Whether some active user, not deleted, has the role with this name. */
+export const hasActiveHolder = testStatement<{ name: string }>(`
+  select from role r
   join user_role ur on ur.role = r.document_id join "user" u on u.document_id = ur."user"
   where r.name = $name and u.is_actived and u.deleted_at is null limit 1`)
-
-/** Whether some active user, not deleted, has the role with this name. */
-export async function hasActiveHolder(db: Database, name: string): Promise<boolean> {
-  return (await selectHolders(db, { name })).length > 0
-}

@@ -156,7 +156,7 @@ export async function loadAdministratorRoleId(db: Database): Promise<RoleId> {
 
 /** Whether some active user is an administrator (docs/contract/identity.md#first-administrator). */
 export async function hasAdministrator(db: Database): Promise<boolean> {
-  return hasActiveHolder(db, ADMINISTRATOR_ROLE)
+  return hasActiveHolder(db, { name: ADMINISTRATOR_ROLE })
 }
 
 /**

@@ -39,9 +39,8 @@ export interface CallbackParameters {
   code?: string | undefined
   /** The issuer (RFC 9207). */
   iss?: string | undefined
-  /** The tokens of an implicit answer. */
+  /** The token of an implicit answer. */
   accessToken?: string | undefined
-  refreshToken?: string | undefined
   /** The error of the provider (RFC 6749 section 4.1.2.1). */
   error?: string | undefined
   /** The more exact error of a managed engine, and its text, which is compared and never shown. */

@@ -72,7 +72,7 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
       const claimed = await claimMails(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
       for (const mail of claimed) {
         // A stop releases unstarted mails to other processes at once.
-        if (stopping.signal.aborted) await postponeMail(db, { ...mail, dueAt: new Date(clock.now()), error: 'stopped' })
+        if (stopping.signal.aborted) await giveBackMail(db, { ...mail, dueAt: new Date(clock.now()) })
         else await attempt(deps, transport, mail)
       }
       attempts += claimed.length

@@ -234,6 +234,8 @@ describe('the outbox', () => {
       return transport.sent.length === 1
     })
     expect(transport.sent).not.toContain(first)
+    // A mail that was not begun has had no attempt.
+    expect((await outbox.rows()).map(({ attempts }) => attempts)).toEqual([1, 1])
   })
 
   test('is emptied of ended mails, not of waiting ones', async () => {

@@ -181,6 +181,6 @@ describe('repeated failures', () => {
     expect(rows.length).toBeGreaterThan(0)
     expect(JSON.stringify(rows)).not.toMatch(/example\.test|10\.\d/)
     const before = new Date(app.clock.now() + 1)
-    expect(await deleteForgottenThrottles(app.db, before)).toBe(rows.length)
+    expect(await deleteForgottenThrottles(app.db, before, 1_000)).toBe(rows.length)
   })
 })

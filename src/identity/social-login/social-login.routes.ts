@@ -223,8 +223,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       prepare: async (deps, { db, params, query, headers, now }) => {
         const cookies = readCookies(headers)
         const { state, code, iss, error, error_code: errorCode, error_description: errorDescription } = query
-        const { access_token: accessToken, refresh_token: refreshToken } = query
-        const parameters = { code, iss, error, errorCode, errorDescription, accessToken, refreshToken }
+        const parameters = { code, iss, error, errorCode, errorDescription, accessToken: query.access_token }
         return finishFlow(deps, db, { provider: params.provider, state, cookies, parameters, now })
       },
       handle: async (deps, { db, params, headers, address, requestId, trace, now, prepared }) => {

@@ -214,7 +214,18 @@ test('a correct code reverts what it was counted, as a correct password does, an
 
 test('subjects are forgotten once their last failure is older than an instant', async () => {
   await chargeAttempt(database.db, newAttempt())
-  expect(await deleteForgottenThrottles(database.db, START)).toBe(0)
-  expect(await deleteForgottenThrottles(database.db, inMs(1))).toBe(3)
+  expect(await deleteForgottenThrottles(database.db, START, 10)).toBe(0)
+  expect(await deleteForgottenThrottles(database.db, inMs(1), 10)).toBe(3)
   expect(await readRows()).toEqual([])
+})
+
+test('subjects are forgotten in batches, without a wait for those that an attempt holds', async () => {
+  const attempt = newAttempt()
+  await chargeAttempt(database.db, attempt)
+  await inTransaction(database.db, async (tx) => {
+    await tx.selectFrom('login_throttle').selectAll().limit(1).forUpdate().execute()
+    const forget = () => deleteForgottenThrottles(database.db, inMs(1), 1)
+    expect([await forget(), await forget(), await forget()]).toEqual([1, 1, 0])
+  })
+  expect(await deleteForgottenThrottles(database.db, inMs(1), 10)).toBe(1)
 })

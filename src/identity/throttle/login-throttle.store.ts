@@ -1,3 +1,4 @@
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
@@ -188,11 +189,5 @@ export const deleteThrottlesOfEmails = closingStatement<{ emailHashes: readonly 
       select email_hash, address_hash from login_throttle where email_hash = any($emailHashes)
       order by email_hash, address_hash for update))`)
 
-/** Deletes subjects whose last failure is older than `before`. Returns their number. For maintenance. */
-export async function deleteForgottenThrottles(db: Database, before: Date): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('login_throttle')
-    .where('last_failure_at', '<', before)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
-}
+/** Deletes up to `limit` subjects whose last failure was before `before`. Returns their number. For maintenance. */
+export const deleteForgottenThrottles = deletionOfOld('login_throttle', { key: 'ctid', time: 'last_failure_at' })

@@ -12,15 +12,9 @@ import {
   type GrantType,
   insertClient,
 } from './client.store.ts'
-import {
-  checkSettings,
-  DEFAULT_SETTINGS,
-  hasSecret,
-  NAME_LENGTH_LIMIT,
-  URI_LENGTH_LIMIT,
-  URIS_LIMIT,
-} from './client.ts'
+import { checkSettings, DEFAULT_SETTINGS, hasSecret, NAME_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
 import { describeSecrets, hashClientSecret } from './client-secret.ts'
+import { URI_LENGTH_LIMIT } from './redirect-uri.ts'
 
 /** The client as the provider reads it (RFC 7591 section 2); undefined when there is none. */
 export async function findClientMetadata(db: Database, id: string): Promise<AdapterPayload | undefined> {

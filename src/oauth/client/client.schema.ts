@@ -12,8 +12,9 @@ import { wireOf } from '../../http/shape/wire-row.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
 import { SIGNING_ALGORITHMS } from '../signing-key/signing-key.store.ts'
 import { type ClientRecord, client, GRANT_TYPES } from './client.store.ts'
-import { type ClientSettings, DEFAULT_SETTINGS, NAME_LENGTH_LIMIT, URI_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
+import { type ClientSettings, DEFAULT_SETTINGS, NAME_LENGTH_LIMIT, URIS_LIMIT } from './client.ts'
 import { AUTH_METHODS, type ClientProof } from './client-proof.ts'
+import { URI_LENGTH_LIMIT } from './redirect-uri.ts'
 
 const TYPES = ['confidential', 'public'] as const
 const APPLICATION_TYPES = ['web', 'native'] as const

@@ -19,16 +19,13 @@ import {
 import { type ClientLogo, keepLogo, removeLogo } from './client-logo.store.ts'
 import { checkProof, DEFAULT_PROOF } from './client-proof.ts'
 import { createClientSecret } from './client-secret.ts'
-import { findRedirectFault } from './redirect-uri.ts'
+import { findRedirectFault, isHttpsOrLoopback } from './redirect-uri.ts'
 
 /** Maximum length of a name, in characters. */
 export const NAME_LENGTH_LIMIT = 100
 
 /** Maximum number of redirect URIs, and of post-logout redirect URIs. */
 export const URIS_LIMIT = 50
-
-/** Longest URI, in characters. */
-export const URI_LENGTH_LIMIT = 2048
 
 /** Limit of secrets of one client that are valid at once. */
 const LIVE_SECRETS_LIMIT = 5
@@ -79,21 +76,12 @@ export function checkSettings(settings: ClientSettings): void {
     throw invalidField('redirect_uris', 'empty', 'must name at least one URI for the grant type authorization_code')
   if (grantTypes.every((type) => type === 'refresh_token'))
     throw invalidField('grant_types', 'alone', 'must name another grant type beside refresh_token')
-  if (
-    backchannelLogoutUri !== null &&
-    URL.parse(backchannelLogoutUri)?.protocol !== 'https:' &&
-    !isLoopback(backchannelLogoutUri)
-  )
+  if (backchannelLogoutUri !== null && !isHttpsOrLoopback(URL.parse(backchannelLogoutUri)))
     throw invalidField('backchannel_logout_uri', 'https', 'must be https')
   // Back-Channel Logout section 2.2.
   if (backchannelLogoutUri?.includes('#'))
     throw invalidField('backchannel_logout_uri', 'url_invalid', 'must have no fragment')
   checkProof(settings)
-}
-
-function isLoopback(uri: string): boolean {
-  const url = URL.parse(uri)
-  return url?.protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
 }
 
 /**

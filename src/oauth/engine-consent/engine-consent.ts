@@ -5,6 +5,7 @@ import { notFound, Problem } from '../../http/problem/problem.ts'
 import { cleanName } from '../../identity/engine/embedded/clean-profile.ts'
 import type { SupabaseAnswer, SupabaseClient } from '../../identity/engine/supabase/supabase-client.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { buildEngineAway } from '../exchange/token-issuer.ts'
 import {
   type ListedGrant,
   listOpenRevocations,
@@ -88,7 +89,7 @@ export function buildEngineConsent(deps: {
     for (const clientId of await listOpenRevocations(db, { userId: user.userId })) {
       const answer = await ask(() => client.revokeGrant(user.token, clientId))
       // Grants unknown to the engine are ended.
-      if (!answer.ok && answer.status !== 404) throw buildUnavailable(answer.code)
+      if (!answer.ok && answer.status !== 404) throw buildEngineAway(answer.code)
       await noteEndedThere(db, { userId: user.userId, clientId })
     }
     const asked = readAsked(checkAnswer(await ask(() => client.readAuthorization(user.token, authorizationId))))
@@ -151,7 +152,7 @@ export function buildEngineConsent(deps: {
         })
         return { authorizeUrl, clientId, grantId }
       } catch (error) {
-        await releaseDecision(db, { authorizationId })
+        await releaseDecision(db, { authorizationId, claimedAt: now })
         throw error
       }
     },
@@ -178,19 +179,14 @@ function buildInFlight(): Problem {
 
 async function ask(call: () => Promise<SupabaseAnswer>): Promise<SupabaseAnswer> {
   return call().catch((cause: unknown) => {
-    throw buildUnavailable(cause)
+    throw buildEngineAway(cause)
   })
-}
-
-function buildUnavailable(cause: unknown): Problem {
-  const detail = 'The identity engine does not answer. Try again in some seconds.'
-  return new Problem('dependency_unavailable', detail, { cause, headers: { 'retry-after': '5' } })
 }
 
 /** The data of an answer. Throws 404, 409 or 503 for an error. */
 function checkAnswer(answer: SupabaseAnswer): Readonly<Record<string, unknown>> {
   if (answer.ok) return answer.data
-  if (answer.status >= 500 || answer.status === 429) throw buildUnavailable(answer.code)
+  if (answer.status >= 500 || answer.status === 429) throw buildEngineAway(answer.code)
   if (answer.status === 400) throw new Problem('conflict', 'This authorization was already decided. Start again.')
   throw notFound('authorization')
 }
@@ -199,7 +195,7 @@ function readAsked(data: Readonly<Record<string, unknown>>): AskedConsent {
   if (data.redirect_url !== undefined) return { kind: 'covered', authorizeUrl: readUrl(data.redirect_url) }
   const { id, name } = (data.client ?? {}) as { id?: unknown; name?: unknown }
   if (typeof id !== 'string' || !isStorableText(id) || typeof data.redirect_uri !== 'string')
-    throw buildUnavailable('NO_CLIENT')
+    throw buildEngineAway('NO_CLIENT')
   return {
     kind: 'pending',
     clientId: id,
@@ -227,6 +223,6 @@ function readListed(answer: unknown): Omit<ListedGrant, 'id'>[] {
 }
 
 function readUrl(value: unknown): string {
-  if (typeof value !== 'string' || !URL.canParse(value)) throw buildUnavailable('NO_REDIRECT_URL')
+  if (typeof value !== 'string' || !URL.canParse(value)) throw buildEngineAway('NO_REDIRECT_URL')
   return value
 }

@@ -55,15 +55,22 @@ test('an answer is kept for its authorization alone, and is not claimed or relea
   const [{ id }, { id: beside }] = [await claim(), await claim()]
   await keep(id, 'app', at(1))
   const answered = { userId: user, decision: 'approve', authorizeUrl: `sealed ${id}`, clientId: 'app' }
-  await releaseDecision(db, { authorizationId: id })
+  await releaseDecision(db, { authorizationId: id, claimedAt: NOW })
   expect((await claim({ id, userId: other, staleBefore: at(9) })).claimed).toEqual({ ...answered, isClaimed: false })
   expect((await claim({ id: beside })).claimed).toMatchObject({ authorizeUrl: null, clientId: null })
 })
 
 test('a claim is released alone', async () => {
   const [{ id }, { id: beside }] = [await claim(), await claim()]
-  await releaseDecision(db, { authorizationId: id })
+  await releaseDecision(db, { authorizationId: id, claimedAt: NOW })
   expect([await exists(id), await exists(beside)]).toEqual([false, true])
+})
+
+test('a late call does not release the claim of the call that found it stale', async () => {
+  const { id } = await claim()
+  await claim({ id, now: at(5), staleBefore: NOW })
+  await releaseDecision(db, { authorizationId: id, claimedAt: NOW })
+  expect(await exists(id)).toBe(true)
 })
 
 test('old decisions are deleted, except the last approval of each user and app', async () => {

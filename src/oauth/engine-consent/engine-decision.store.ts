@@ -55,10 +55,10 @@ export const keepDecision = statement<
   update oauth_engine_decision set client_id = $clientId, authorize_url = $authorizeUrl, decided_at = $now
   where authorization_id = $authorizationId`)
 
-/** Releases a claim whose authorization the engine refused. */
-export const releaseDecision = statement<never, { authorizationId: string }>(
-  'delete from oauth_engine_decision where authorization_id = $authorizationId and authorize_url is null',
-)
+/** Releases a claim whose authorization the engine refused; not that of a later call, which found it stale. */
+export const releaseDecision = statement<never, { authorizationId: string; claimedAt: Date }>(`
+  delete from oauth_engine_decision
+  where authorization_id = $authorizationId and authorize_url is null and claimed_at = $claimedAt`)
 
 /** Deletes decisions from before `before`, except the last approval of each user and app: the hook reads its scopes. */
 export const deleteOldDecisions = deletionOfOld('oauth_engine_decision', {

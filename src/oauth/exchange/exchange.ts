@@ -1,5 +1,4 @@
 import { NIL_ID, type UserId } from '../../base/id.ts'
-import { Problem } from '../../http/problem/problem.ts'
 import {
   type IssuedSession,
   openLockedSession,
@@ -10,7 +9,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { listScopeNames } from '../scope/scope.ts'
 import { type AccessToken, LEEWAY_SECONDS, type TokenRefusal, verifyAccessToken } from './access-token.ts'
 import { type ClaimedToken, claimExchange } from './exchange.store.ts'
-import type { TokenIssuer } from './token-issuer.ts'
+import { buildEngineAway, type TokenIssuer } from './token-issuer.ts'
 
 export { endSessionsOfGrant } from './exchange.store.ts'
 
@@ -64,8 +63,7 @@ export async function presentToken(
   const { token, issuer } = result
   if (!issuer.askOnline) return { ok: true, token }
   const answer = await issuer.askOnline(text).catch((cause: unknown) => {
-    const detail = 'The identity engine does not answer. Try again in some seconds.'
-    throw new Problem('dependency_unavailable', detail, { cause, headers: { 'retry-after': '5' } })
+    throw buildEngineAway(cause)
   })
   return answer.isLiving ? { ok: true, token } : { ok: false, reason: answer.reason, token }
 }

@@ -1,7 +1,14 @@
+import { Problem } from '../../http/problem/problem.ts'
 import type { IssuerKeys } from '../signing-key/issuer-keys.ts'
 
 /** Answer of an issuer about the user of one of its tokens. */
 export type OnlineAnswer = { isLiving: true } | { isLiving: false; reason: string }
+
+/** 503 without an answer of the engine. */
+export function buildEngineAway(cause: unknown): Problem {
+  const detail = 'The identity engine does not answer. Try again in some seconds.'
+  return new Problem('dependency_unavailable', detail, { cause, headers: { 'retry-after': '5' } })
+}
 
 /** An issuer of exchanged tokens (docs/contract/oauth-exchange.md#exchange): the own provider, or the engine. */
 export interface TokenIssuer {
@@ -23,7 +30,7 @@ export interface TokenIssuer {
   askOnline?: (token: string) => Promise<OnlineAnswer>
 }
 
-/** The `aud` of access tokens for the API of this service (docs/contract/oauth.md#access-token). */
+/** The `aud` of access tokens for the API, and its identifier as a resource (RFC 8707; docs/contract/oauth.md#access-token). */
 export function buildApiAudience(baseUrl: string): string {
   return `${baseUrl}/api/v3`
 }

@@ -48,7 +48,6 @@ interface Models {
 
 interface StoredToken {
   format?: string
-  exp?: number
   [member: string]: unknown
 }
 

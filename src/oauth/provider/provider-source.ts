@@ -1,4 +1,5 @@
 import type { Provider } from 'oidc-provider'
+import { buildApiAudience } from '../exchange/token-issuer.ts'
 import { keepSigningKeys, loadSigningKeys } from '../signing-key/signing-key.ts'
 import type { ProviderDeps } from './build-provider.ts'
 import { loadWithoutRuntimeLine } from './overrides.ts'
@@ -26,11 +27,6 @@ export interface ProviderSourceDeps extends Omit<ProviderDeps, 'issuer' | 'jwks'
 /** The issuer of a service, which is also where the provider is mounted. */
 export const PROVIDER_PATH = '/api/v3/oauth'
 
-/** The identifier of the API as a resource (RFC 8707): the audience of its access tokens. */
-export function findApiResource(baseUrl: string): string {
-  return `${baseUrl}/api/v3`
-}
-
 /** Builds the source. The first request creates the first keys. */
 export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   const { machineClock, keyring, db } = deps
@@ -56,7 +52,7 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
     const { buildProvider } = await loadWithoutRuntimeLine(() => import('./build-provider.ts'))
     const baseUrl = deps.baseUrl()
     const issuer = `${baseUrl}${PROVIDER_PATH}`
-    const provider = buildProvider({ ...deps, issuer, jwks, apiResource: findApiResource(baseUrl) })
+    const provider = buildProvider({ ...deps, issuer, jwks, apiResource: buildApiAudience(baseUrl) })
     deps.watch(provider)
     return provider
   }

@@ -45,7 +45,7 @@ test('a code that another request has spent meanwhile gives no tokens, and ends 
   await keep('Grant', FAMILY)
   await keep('AuthorizationCode', 'code')
   const key = { model: 'AuthorizationCode', idHash: hashStateId('code'), consumedBy: null }
-  expect(await consumeState(database.db, { ...key, now: new Date(clock.now()) })).toBe(1)
+  expect(await consumeState(database.db, { ...key, now: new Date(clock.now()) })).toBe(true)
   expect(await redeem('AuthorizationCode', 'code')).toEqual(REFUSED)
   expect(await find('Grant', FAMILY)).toBeUndefined()
   expect(revoked).toEqual([['grant.revoked', FAMILY]])

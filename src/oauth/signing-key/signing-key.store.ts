@@ -1,5 +1,5 @@
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { aheadStatement, changeStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** The algorithms that the provider signs with. */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const
@@ -22,8 +22,8 @@ export const listSigningKeys = statement<SigningKeyRecord, { now: Date }>(`
   select kid, alg, private_key as "privateKey", active_at as "activeAt", expires_at as "expiresAt" from oauth_signing_key
   where expires_at is null or expires_at > $now order by active_at, kid`)
 
-/** Serializes transactions that create keys. */
-export const lockSigningKeys = statement<object>(
+/** Serializes transactions that create keys; sent with the next statement of the transaction. */
+export const lockSigningKeys = aheadStatement(
   `select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`,
 )
 

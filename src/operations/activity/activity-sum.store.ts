@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement, testStatement } from '../../postgres/statement/statement.ts'
 
 /** Kinds of counted activity. */
 export type ActivityKind = 'sign-in' | 'realtime' | 'connection'
@@ -14,7 +14,7 @@ export interface ActivitySum {
   count: number
 }
 
-const begin = changeStatement<{ kind: ActivityKind; since: Date }>(`
+const begin = testStatement<{ kind: ActivityKind; since: Date }>(`
   insert into activity_counted (kind, until) values ($kind, $since) on conflict (kind) do nothing`)
 
 const lock = statement<{ until: Date }, { kind: ActivityKind }>(
@@ -25,8 +25,7 @@ const lock = statement<{ until: Date }, { kind: ActivityKind }>(
 export async function lockCounted(db: Database, input: { kind: ActivityKind; since: Date }): Promise<Date | undefined> {
   const [row] = await lock(db, { kind: input.kind })
   if (row) return row.until
-  const isNew = (await begin(db, input)) > 0
-  return isNew ? input.since : undefined
+  return (await begin(db, input)) ? input.since : undefined
 }
 
 const add = changeStatement<{

@@ -6,7 +6,7 @@ import { claimIncidents, type DueIncident, markPosted, postponeIncident } from '
 import { type IncidentCheck, runIncidentCheck } from '../../delivery/incident/alert.ts'
 import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
-import type { Database } from '../../postgres/statement/database.ts'
+import { type Database, isDatabaseUnavailable } from '../../postgres/statement/database.ts'
 
 const POLL_MS = 1_000
 
@@ -39,6 +39,7 @@ export interface AlertWorkerDeps {
 
 /** Posts the begin and the end of incidents (docs/contract/delivery.md#alerts). */
 export interface AlertWorker extends Loop {
+  /** Makes every check; one that fails is logged, and keeps no other from being made. Rejects without a database. */
   check(): Promise<void>
   /** Posts due incidents. Returns the number of POSTs. */
   drain(): Promise<number>
@@ -48,6 +49,8 @@ export interface AlertWorker extends Loop {
 export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
   const { db, clock, logger, url } = deps
   const stopping = new AbortController()
+  const warn = (error: unknown, facts: object = {}) =>
+    logger.warn({ err: error, ...facts }, 'incidents not read: see docs/operations.md, alerts')
 
   async function drain(): Promise<number> {
     if (url === undefined) return 0
@@ -62,7 +65,11 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
   }
 
   async function check(): Promise<void> {
-    for (const check of deps.checks) await runIncidentCheck(deps, check, new Date(clock.now()))
+    for (const check of deps.checks)
+      await runIncidentCheck(deps, check, new Date(clock.now())).catch((error: unknown) => {
+        if (isDatabaseUnavailable(error)) throw error
+        warn(error, { incident: check.incident })
+      })
   }
 
   return {
@@ -71,9 +78,7 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
     run: async () => {
       for (let polls = 0; !stopping.signal.aborted; polls += 1) {
         const work = polls % CHECK_EVERY_POLLS === 0 ? check().then(drain) : drain()
-        await work.catch((error: unknown) =>
-          logger.warn({ err: error }, 'incidents not read: see docs/operations.md, alerts'),
-        )
+        await work.catch(warn)
         await clock.sleep(POLL_MS, stopping.signal)
       }
     },
@@ -99,6 +104,8 @@ async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, s
     .catch((error: unknown) => (error as { code?: string }).code ?? 'FAILED')
   const now = clock.now()
   if (failure === undefined) return markPosted(db, incident, new Date(now))
+  // A stop leaves it to other processes at once.
+  if (signal.aborted) return postponeIncident(db, { id: incident.id, dueAt: new Date(now) })
   const facts = { incident: incident.incident, incident_id: incident.id, attempt: incident.attempts, error: failure }
   logger.warn(facts, 'alert not posted: see docs/operations.md, alerts')
   await postponeIncident(db, { id: incident.id, dueAt: new Date(now + findAlertWait(incident.attempts)) })

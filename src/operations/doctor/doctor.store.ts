@@ -1,5 +1,4 @@
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { soleRowStatement, statement } from '../../postgres/statement/statement.ts'
 import type { DatabaseFacts } from './database-findings.ts'
 import type { ReplicaFacts } from './replica-findings.ts'
 import type { KeyUse } from './setting-findings.ts'
@@ -9,7 +8,9 @@ interface ServerRow extends Omit<DatabaseFacts, 'fsync' | 'fullPageWrites'> {
   fullPageWrites: string
 }
 
-const selectServer = statement<ServerRow>(`
+/** Reads the facts of the database. */
+export const readDatabaseFacts = soleRowStatement<ServerRow, undefined, DatabaseFacts>(
+  `
   select current_setting('server_version_num')::int as "versionNumber",
     current_setting('server_encoding') as encoding,
     pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
@@ -31,27 +32,16 @@ const selectServer = statement<ServerRow>(`
       count(*) filter (where r.sync_state is null or r.sync_state in ('sync', 'quorum')) as "synchronousStandbys"
     from pg_stat_replication r
     where not exists (select from pg_replication_slots s where s.slot_type = 'logical' and s.active_pid = r.pid)
-  ) receivers`)
+  ) receivers`,
+  ({ fsync, fullPageWrites, ...row }) => ({ ...row, fsync: fsync === 'on', fullPageWrites: fullPageWrites === 'on' }),
+)
 
-/** Reads the facts of the database. */
-export async function readDatabaseFacts(db: Database): Promise<DatabaseFacts> {
-  const [row] = await selectServer(db)
-  if (!row) throw new Error('a select without a table has one row')
-  return { ...row, fsync: row.fsync === 'on', fullPageWrites: row.fullPageWrites === 'on' }
-}
-
-const selectReplica = statement<ReplicaFacts>(`
+/** Reads the facts of the server of `DATABASE_READ_URL`. */
+export const readReplicaFacts = soleRowStatement<ReplicaFacts>(`
   select pg_is_in_recovery() as "isStandby",
     (select system_identifier::text from pg_control_system()) as "systemId",
     pg_has_role('pg_read_all_stats', 'usage') as "maySeeReceiver",
     exists (select from pg_stat_wal_receiver where received_tli is not null) as "isReceiving"`)
-
-/** Reads the facts of the server of `DATABASE_READ_URL`. */
-export async function readReplicaFacts(db: Database): Promise<ReplicaFacts> {
-  const [row] = await selectReplica(db)
-  if (!row) throw new Error('a select without a table has one row')
-  return row
-}
 
 /** Counts the stored secrets by kind and key: ciphertexts are `v1.<key id>. ...` (src/base/keyring.ts). */
 export const countStoredSecrets = statement<KeyUse>(`

@@ -1,5 +1,5 @@
 import { cacheFor } from '../../base/cached.ts'
-import { type Clock, systemClock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { type CellStatus, type CellUse, findStatus } from '../../carriage/cell/cell-status.ts'
 import { withinAnswerLimit } from '../../postgres/cell/answer-limit.ts'
 import type { Cells } from '../../postgres/cell/cells.ts'
@@ -55,9 +55,8 @@ export function buildCellFacts(deps: {
   /** `CELL_DISK_BYTES`: space available to the database of a cell, by its name. */
   diskBytes: ReadonlyMap<string, number> | undefined
   retention: StorageRetention
-  rest?: typeof systemClock.sleep
 }): ReadCellFacts {
-  const { findCells, db, clock, keyIds, rest = systemClock.sleep } = deps
+  const { findCells, db, clock, keyIds } = deps
   const findStorage = buildStorageReader(deps)
   return cacheFor(clock, FACTS_LIFETIME_MS, async () => {
     const now = new Date(clock.now())
@@ -75,7 +74,7 @@ export function buildCellFacts(deps: {
         })
         return found
       })()
-      return withinAnswerLimit(reading, rest)
+      return withinAnswerLimit(reading)
     }
     const status = await findStatus({ home: db, use, now, hasLog: true, joiningMs: JOINING_LIMIT_MS })
     return status && { status, figures }

@@ -1,5 +1,4 @@
-import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { soleRowStatement } from '../../postgres/statement/statement.ts'
 
 /** Size and growth of the database. */
 export interface StorageFacts {
@@ -18,8 +17,8 @@ export interface StorageFacts {
   auditDays: number
 }
 
-/** Reads the first and last rows of events and audit log by an index. */
-const selectStorage = statement<StorageFacts, { now: Date }>(`
+/** Reads the size of the database, and by an index the first and last rows of events and audit log. */
+export const readStorageFacts = soleRowStatement<StorageFacts, { now: Date }>(`
   with oldest as materialized (
     select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence order by created_at limit 1
   ), newest as materialized (
@@ -37,10 +36,3 @@ const selectStorage = statement<StorageFacts, { now: Date }>(`
     coalesce((select ordinal from newest) - (select ordinal from recent) + 1, 0)::float8 as "recentEvents",
     pg_total_relation_size('audit_log')::float8 as "auditBytes",
     coalesce(extract(epoch from $now - (select min(created_at) from audit_log)), 0)::float8 / 86400 as "auditDays"`)
-
-/** Reads the size of the database and its first and last rows. */
-export async function readStorageFacts(db: Database, now: Date): Promise<StorageFacts> {
-  const [row] = await selectStorage(db, { now })
-  if (!row) throw new Error('a select without a table has one row')
-  return row
-}

@@ -63,7 +63,7 @@ export async function readStorageForecast(
   db: Database,
   { now, disk, retention }: { now: Date; disk: DiskSource; retention: StorageRetention },
 ): Promise<StorageForecast> {
-  const facts = await readStorageFacts(db, now)
+  const facts = await readStorageFacts(db, { now })
   const freeBytes = await findFreeBytes(disk, facts.databaseBytes)
   return buildStorageForecast(facts, { freeBytes, retention })
 }

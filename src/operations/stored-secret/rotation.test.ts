@@ -88,7 +88,7 @@ test('secrets of every table are counted by key, and the facts name the tables a
     is_rotating: true,
     remedy: expect.stringContaining('Add the missing keys'),
   })
-  const status = describeRotation(await countSecrets(db, NOW), ring.keyIds)
+  const status = describeRotation(await countSecrets(db, { now: NOW }), ring.keyIds)
   expect(status).toMatchObject({ stale: 6, unreadable: 6, isEnded: false })
   for (const table of TABLES) expect(status.lines.filter((line) => line.startsWith(`${table} `))).toHaveLength(2)
   expect(await readSecretFacts(db, ringOf(OLD, LOST).keyIds)).toMatchObject({ unreadable: 0, remedy: null })
@@ -122,10 +122,10 @@ test('a mail that waits under an older key keeps the rotation open until it expi
     })
     .execute()
   const { keyIds } = ringOf(NEW, OLD)
-  const before = describeRotation(await countSecrets(database.db, NOW), keyIds)
+  const before = describeRotation(await countSecrets(database.db, { now: NOW }), keyIds)
   expect(before).toMatchObject({ stale: 1, isEnded: false })
   expect(before.lines.at(-1)).toContain(`gone at ${expiresAt.toISOString()}`)
-  const after = describeRotation(await countSecrets(database.db, expiresAt), keyIds)
+  const after = describeRotation(await countSecrets(database.db, { now: expiresAt }), keyIds)
   expect(after.lines.at(-1)).toContain('The rotation has ended: remove the older keys from SECRET_KEY')
   expect(after.isEnded).toBe(true)
 })

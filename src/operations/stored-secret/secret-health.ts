@@ -35,7 +35,7 @@ function decideSecretFacts(used: readonly UsedKey[], keyIds: readonly string[]):
 
 /** Reads the facts of stored secrets. Some index entries, and a bounded count where a key is missing. */
 export async function readSecretFacts(db: Database, keyIds: readonly string[]): Promise<SecretFacts> {
-  return decideSecretFacts(await listUsedKeys(db, keyIds, COUNT_LIMIT), keyIds)
+  return decideSecretFacts(await listUsedKeys(db, { keyIds, limit: COUNT_LIMIT }), keyIds)
 }
 
 /** Adds the facts of cells to those of home. Pure. */
@@ -61,7 +61,7 @@ export function decideSecretHealth(facts: SecretFacts): 'operational' | 'degrade
 
 /** The error of a start whose SECRET_KEY decrypts none of the stored secrets. Undefined otherwise. */
 export async function findLostKey(db: Database, keyIds: readonly string[]): Promise<string | undefined> {
-  const used = await listUsedKeys(db, keyIds, COUNT_LIMIT)
+  const used = await listUsedKeys(db, { keyIds, limit: COUNT_LIMIT })
   if (used.length === 0 || used.some(({ isListed }) => isListed)) return undefined
   const { unreadable, missing_keys: missing } = decideSecretFacts(used, keyIds)
   return `secret_key_mismatch: SECRET_KEY opens none of the ${unreadable} secrets in the database. They need the key ${missing.join(', ')}; SECRET_KEY has ${keyIds.join(', ')}. Set the SECRET_KEY that this database was used with: see docs/operations.md, secret_key_mismatch`

@@ -1,4 +1,3 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
 /** The tables with permanent secrets, and their ciphertext columns. */
@@ -29,22 +28,6 @@ function findKeys([table, column]: readonly [string, string]): string {
   )`
 }
 
-/** Counts the secrets under each key that is not listed in `$keyIds`, up to `$limit` of a column and key. */
-const selectUnlisted = statement<
-  { place: SecretPlace; key_id: string; is_listed: boolean; secrets: number },
-  { keyIds: readonly string[]; limit: number }
->(`
-  with recursive ${LASTING.map(findKeys).join(', ')}
-  ${LASTING.map(
-    ([table, column]) => `
-    select '${table}' as place, key_id, key_id = any($keyIds::text[]) as is_listed,
-      case when key_id = any($keyIds::text[]) then 0 else (
-        select count(*)::int from (
-          select from ${table} where ${column} is not null and split_part(${column}, '.', 2) = k.key_id limit $limit
-        ) s) end as secrets
-    from ${table}_${column}_keys k where key_id is not null`,
-  ).join(' union all ')}`)
-
 /** A key id under which a table keeps secrets. `secrets` is counted only where SECRET_KEY does not list the key. */
 export interface UsedKey {
   place: SecretPlace
@@ -53,16 +36,18 @@ export interface UsedKey {
   secrets: number
 }
 
-/** The key ids of permanent secrets. Reads a few index entries, and counts unreadable ones. */
-export async function listUsedKeys(db: Database, keyIds: readonly string[], limit: number): Promise<UsedKey[]> {
-  const rows = await selectUnlisted(db, { keyIds, limit })
-  return rows.map((row) => ({
-    place: row.place,
-    keyId: row.key_id,
-    isListed: row.is_listed,
-    secrets: row.secrets,
-  }))
-}
+/** The key ids of permanent secrets. Reads a few index entries, and counts unreadable ones, up to `limit` of a column. */
+export const listUsedKeys = statement<UsedKey, { keyIds: readonly string[]; limit: number }>(`
+  with recursive ${LASTING.map(findKeys).join(', ')}
+  ${LASTING.map(
+    ([table, column]) => `
+    select '${table}' as place, key_id as "keyId", key_id = any($keyIds::text[]) as "isListed",
+      case when key_id = any($keyIds::text[]) then 0 else (
+        select count(*)::int from (
+          select from ${table} where ${column} is not null and split_part(${column}, '.', 2) = k.key_id limit $limit
+        ) s) end as secrets
+    from ${table}_${column}_keys k where key_id is not null`,
+  ).join(' union all ')}`)
 
 /** Expiring ciphertexts: `oauth_state` has them as members of a payload. */
 const PASSING = `
@@ -80,16 +65,6 @@ const PASSING = `
   select 'oauth_engine_decision', authorize_url, decided_at + interval '1 hour' from oauth_engine_decision
     where authorize_url is not null and decided_at > $now::timestamptz - interval '1 hour'`
 
-const countByKey = statement<{ place: string; key_id: string; secrets: number; ends_at: Date | null }, { now: Date }>(`
-  select place, split_part(sealed, '.', 2) as key_id, count(*)::int as secrets, max(ends_at) as ends_at from (
-    ${LASTING.map(
-      ([table, column]) =>
-        `select '${table}' as place, ${column} as sealed, null::timestamptz as ends_at from ${table} where ${column} is not null`,
-    ).join(' union all ')}
-    union all select place, sealed, expires_at from (${PASSING}) passing
-  ) every
-  group by 1, 2 order by 1, 2`)
-
 /** Number of secrets of a table under a key. */
 export interface SecretCount {
   place: string
@@ -100,7 +75,12 @@ export interface SecretCount {
 }
 
 /** Counts every stored secret by table and key. Reads the whole tables: for commands. */
-export async function countSecrets(db: Database, now: Date): Promise<SecretCount[]> {
-  const rows = await countByKey(db, { now })
-  return rows.map((row) => ({ place: row.place, keyId: row.key_id, secrets: row.secrets, endsAt: row.ends_at }))
-}
+export const countSecrets = statement<SecretCount, { now: Date }>(`
+  select place, split_part(sealed, '.', 2) as "keyId", count(*)::int as secrets, max(ends_at) as "endsAt" from (
+    ${LASTING.map(
+      ([table, column]) =>
+        `select '${table}' as place, ${column} as sealed, null::timestamptz as ends_at from ${table} where ${column} is not null`,
+    ).join(' union all ')}
+    union all select place, sealed, expires_at from (${PASSING}) passing
+  ) every
+  group by 1, 2 order by 1, 2`)

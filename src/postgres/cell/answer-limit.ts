@@ -6,11 +6,10 @@ const ANSWER_LIMIT_MS = 3_000
 /** The answer of a cell; rejects with the error of `onLate` when it takes longer than the limit. */
 export async function withinAnswerLimit<Value>(
   reading: Promise<Value>,
-  rest: typeof systemClock.sleep = systemClock.sleep,
   onLate: () => Error = () => new Error('The cell does not answer.'),
 ): Promise<Value> {
   const limit = new AbortController()
-  const late = rest(ANSWER_LIMIT_MS, limit.signal).then(() => 'late' as const)
+  const late = systemClock.sleep(ANSWER_LIMIT_MS, limit.signal).then(() => 'late' as const)
   try {
     const first = await Promise.race([reading.then((value) => ({ value })), late])
     if (first === 'late') throw onLate()

@@ -179,7 +179,7 @@ async function importApp(run: PeopleRun, app: ForeignApp): Promise<PeopleResult>
   const { client, notes } = plan
   const { id } = client
   if (isDryRun) {
-    const isKnown = await isClientKnown(db, id)
+    const isKnown = await isClientKnown(db, { id })
     return { ...about, id, outcome: isKnown ? 'already' : 'would_create', notes: isKnown ? [] : notes }
   }
   const isMade = await inTransaction(db, async (tx) => {

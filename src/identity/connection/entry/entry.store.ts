@@ -1,6 +1,11 @@
 import type { AccountId, ConnectionId, Id, SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { aheadStatement, closingStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
+import {
+  aheadStatement,
+  closingStatement,
+  rowStatement,
+  soleRowStatement,
+} from '../../../postgres/statement/statement.ts'
 import { type ConnectionRecord, connection } from '../connection.store.ts'
 
 export type ConnectionIdentityId = Id<'connection identity'>
@@ -20,7 +25,7 @@ export interface EntryPlace extends ConnectionRecord {
  * Each part uses the one before, so that the locks are taken in this order: the account, the connection, the person. The lock
  * of the account serializes the sign-ins of its members, of whom the last administrator keeps its role.
  */
-const lockPlace = statement<EntryPlace, { id: string; subject: string; email: string }>(`
+const lockPlace = rowStatement<EntryPlace, { id: string; subject: string; email: string }>(`
   with a as (
     select document_id, name from account
     where document_id = (select account from connection where document_id = $id) and deleted_at is null
@@ -34,15 +39,15 @@ const lockPlace = statement<EntryPlace, { id: string; subject: string; email: st
   from c left join lateral lock_connection_identity(c.document_id, $subject, $email) k on true`)
 
 /** Locks a connection and a person at it until the transaction ends. Undefined for a connection that does not exist. */
-export async function lockEntryPlace(
+export function lockEntryPlace(
   db: Database,
   input: { id: ConnectionId; subject: string; email: string | null },
 ): Promise<EntryPlace | undefined> {
-  const [row] = await lockPlace(db, { ...input, email: input.email ?? '' })
-  return row
+  return lockPlace(db, { ...input, email: input.email ?? '' })
 }
 
-const selectFacts = statement<
+/** Facts about a locked user: `isOtherAdmin` is whether another active member has the role. */
+export const findEntryFacts = soleRowStatement<
   { isOperator: boolean; isInside: boolean; hasOtherSubject: boolean; isOtherAdmin: boolean },
   { userId: UserId; connection: ConnectionId; account: AccountId; subject: string; role: string }
 >(`
@@ -52,39 +57,20 @@ const selectFacts = statement<
       where i.connection = $connection and i."user" = $userId and i.subject <> $subject) as "hasOtherSubject",
     has_other_member_with($account, $userId, $role) as "isOtherAdmin"`)
 
-/** Facts about a locked user: `isOtherAdmin` is whether another active member has the role. */
-export async function findEntryFacts(
-  db: Database,
-  input: { userId: UserId; connection: ConnectionId; account: AccountId; subject: string; role: string },
-): Promise<{ isOperator: boolean; isInside: boolean; hasOtherSubject: boolean; isOtherAdmin: boolean }> {
-  const [row] = await selectFacts(db, input)
-  if (!row) throw new Error('a select without a table returns a row')
-  return row
-}
-
 /** The user of a session, in any state. */
 export const findSessionUser = rowStatement<{ userId: UserId }, { session: SessionId }, UserId>(
   'select "user" as "userId" from session where document_id = $session',
   ({ userId }) => userId,
 )
 
-const selectProven = statement<
+/** Whether a session of a locked user is open (once ended, a proof opens nothing), and whether its user is narrowed. */
+export const findProvenSession = soleRowStatement<
   { isOpen: boolean; isNarrowed: boolean },
   { session: SessionId; userId: UserId; connection: ConnectionId; now: Date }
 >(`
   select coalesce((select s."user" = $userId and s.parent is null and s.client_id is null and s.revoked_at is null
       and s.expires_at > $now from session s where s.document_id = $session), false) as "isOpen",
     exists (select from narrowing_of($userId) n where n.connection = $connection) as "isNarrowed"`)
-
-/** Whether a session of a locked user is open (once ended, a proof opens nothing), and whether its user is narrowed. */
-export async function findProvenSession(
-  db: Database,
-  input: { session: SessionId; userId: UserId; connection: ConnectionId; now: Date },
-): Promise<{ isOpen: boolean; isNarrowed: boolean }> {
-  const [row] = await selectProven(db, input)
-  if (!row) throw new Error('a select without a table returns a row')
-  return row
-}
 
 /** Stores the proof of a session, with the next statement of the transaction. */
 export const saveSessionProof = aheadStatement<{

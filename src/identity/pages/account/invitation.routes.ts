@@ -91,7 +91,7 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
         try {
           return { acceptance, prepared: await prepareAcceptance(deps, db, acceptance) }
         } catch (error) {
-          return toPasswordError(visitor.texts, error, 'password')
+          return toPasswordError(visitor.texts, error)
         }
       },
       handle: async (deps, { db, visitor, form, prepared, address, userAgent, requestId, now }) => {

@@ -42,11 +42,11 @@ const TOKEN_LIMIT = 200
 const TO_NEW_LINK = { continuation: { href: FORGOT, label: 'problem.to-forgot' } } as const
 
 /** A new password that breaks a rule, as the message of its field. Throws any other problem again. */
-export function toPasswordError(texts: Texts, error: unknown, field: string): RefusedForm {
+export function toPasswordError(texts: Texts, error: unknown): RefusedForm {
   if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
   const [broken] = error.errors ?? []
   const rule = PASSWORD_RULES[broken?.code ?? ''] ?? 'password.rule.other'
-  return { problem: error, errors: [{ field, text: texts.say(rule) }] }
+  return { problem: error, errors: [{ field: 'password', text: texts.say(rule) }] }
 }
 
 type PreparedResetPage = { prepared: PreparedReset } | RefusedForm
@@ -110,7 +110,7 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
         try {
           return { prepared: await prepareReset(deps, db, { token: form.token, password: form.password, now }) }
         } catch (error) {
-          return toPasswordError(visitor.texts, error, 'password')
+          return toPasswordError(visitor.texts, error)
         }
       },
       handle: async (deps, { db, visitor, form, prepared, address, userAgent, requestId, now }) => {

@@ -81,7 +81,6 @@ export interface PageRequest<Field extends string, Name extends string, Prepared
   userAgent: string | null
   /** The `Cookie` header, for cookies of a feature's own. */
   cookieHeader: string | undefined
-  acceptLanguage: string | undefined
   requestId: string
   /** The trace context that is stored with events. */
   trace: string | null
@@ -119,7 +118,6 @@ export function definePage<
     address: facts.address,
     userAgent: readHeader(facts.headers, 'user-agent'),
     cookieHeader: readHeader(facts.headers, 'cookie') ?? undefined,
-    acceptLanguage: readHeader(facts.headers, 'accept-language') ?? undefined,
     requestId: facts.requestId,
     trace: facts.trace,
   })

@@ -91,7 +91,7 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
         try {
           return { kind: 'checked', change, checked: await checkPasswordChange(deps, db, change) }
         } catch (error) {
-          return { kind: 'refused', ...toPasswordError(visitor.texts, error, 'password') }
+          return { kind: 'refused', ...toPasswordError(visitor.texts, error) }
         }
       },
       handle: async (deps, { db, user: signedIn, visitor, prepared }) => {

@@ -145,7 +145,7 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
         try {
           return { confirmation, prepared: await prepareSignUp(deps, db, confirmation) }
         } catch (error) {
-          return toPasswordError(visitor.texts, error, 'password')
+          return toPasswordError(visitor.texts, error)
         }
       },
       handle: async (deps, { db, visitor, form, prepared, requestId, now }) => {

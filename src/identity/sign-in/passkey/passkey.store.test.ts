@@ -41,7 +41,7 @@ test('a use is recorded by a counter that grew, and of a passkey that does not c
   const { db } = database
   const userId = await addUser(db)
   const use = async (passkey: Passkey, counter: number) =>
-    (await recordPasskeyUse(db, { id: passkey.id, counter, isBackedUp: true, now: now() })) > 0
+    recordPasskeyUse(db, { id: passkey.id, counter, isBackedUp: true, now: now() })
   const counting = await addPasskey(db, userId, 7)
   for (const counter of [7, 6, 0]) expect(await use(counting, counter)).toBe(false)
   expect(await read(db, counting)).toEqual(counting)
@@ -64,7 +64,7 @@ test('a use is kept with its counter, its backup and its time, of that passkey a
   const userId = await addUser(db)
   const [used, other] = [await addPasskey(db, userId), await addPasskey(db, userId)]
   clock.advance(1000)
-  expect(await recordPasskeyUse(db, { id: used.id, counter: 3, isBackedUp: true, now: now() })).toBe(1)
+  expect(await recordPasskeyUse(db, { id: used.id, counter: 3, isBackedUp: true, now: now() })).toBe(true)
   const change = { counter: 3, isBackedUp: true, lastUsedAt: now(), updatedAt: now() }
   expect(await read(db, used)).toEqual({ ...used, ...change })
   expect(await read(db, other)).toEqual(other)
@@ -75,8 +75,8 @@ test('of two concurrent uses of one counter, the one that waits for the other is
   const { db } = database
   const passkey = await addPasskey(db, await addUser(db), 1)
   const use = (tx: Database) => recordPasskeyUse(tx, { id: passkey.id, counter: 2, isBackedUp: false, now: now() })
-  const first = async (tx: Database) => expect(await use(tx)).toBe(1)
-  expect(await whileHeld(db, first, () => use(db))).toBe(0)
+  const first = async (tx: Database) => expect(await use(tx)).toBe(true)
+  expect(await whileHeld(db, first, () => use(db))).toBe(false)
 })
 
 test('a user renames a passkey of their own alone', async () => {
@@ -86,8 +86,8 @@ test('a user renames a passkey of their own alone', async () => {
   const [passkey, other] = [await addPasskey(db, userId), await addPasskey(db, userId)]
   clock.advance(1000)
   const rename = (by: UserId) => renamePasskey(db, { id: passkey.id, userId: by, name: 'new', now: now() })
-  expect(await rename(stranger)).toBe(0)
-  expect(await rename(userId)).toBe(1)
+  expect(await rename(stranger)).toBe(false)
+  expect(await rename(userId)).toBe(true)
   expect(await read(db, passkey)).toEqual({ ...passkey, name: 'new', updatedAt: now() })
   expect(await read(db, other)).toEqual(other)
 })

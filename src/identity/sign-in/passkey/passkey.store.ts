@@ -3,7 +3,7 @@ import { columnsOf, wireOf } from '../../../http/shape/wire-row.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
-import { changeStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
+import { rowStatement, statement, testStatement } from '../../../postgres/statement/statement.ts'
 import { PasskeyRow } from './passkey.schema.ts'
 
 export type PasskeyId = Id<'passkey'>
@@ -55,13 +55,13 @@ export const insertPasskey = rowStatement<Passkey, NewPasskey>(`
     $isBackedUp, $now, $now)
   on conflict (credential_id) do nothing returning ${passkey.members()}`)
 
-/** Records a use. 0 when the counter did not grow: of two concurrent uses of one signature one succeeds. */
-export const recordPasskeyUse = changeStatement<{ id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
+/** Records a use. False when the counter did not grow: of two concurrent uses of one signature one succeeds. */
+export const recordPasskeyUse = testStatement<{ id: PasskeyId; counter: number; isBackedUp: boolean; now: Date }>(`
   update passkey set counter = $counter, is_backed_up = $isBackedUp, last_used_at = $now, updated_at = $now
   where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0))`)
 
-/** Renames a passkey of a user. 0 when the user has none with this id. */
-export const renamePasskey = changeStatement<{ id: string; userId: UserId; name: string; now: Date }>(`
+/** Renames a passkey of a user. False when the user has none with this id. */
+export const renamePasskey = testStatement<{ id: string; userId: UserId; name: string; now: Date }>(`
   update passkey set name = $name, updated_at = $now where document_id = $id and "user" = $userId`)
 
 /** Whether a user has a password or a connected provider. */

@@ -91,9 +91,7 @@ export async function askForPasskey(
 }
 
 /** A valid proof by a passkey, or the reason of a refusal. */
-export type PasskeyProof =
-  | { ok: true; passkey: Passkey; isUserVerified: boolean }
-  | { ok: false; reason: PasskeyRefusal; userId: UserId | null }
+export type PasskeyProof = { ok: true; passkey: Passkey } | { ok: false; reason: PasskeyRefusal; userId: UserId | null }
 
 /** Checks an answer to `askForPasskey`, and spends its challenge and signature. The caller commits a refusal too. */
 export async function usePasskey(
@@ -114,11 +112,11 @@ export async function usePasskey(
   if (!isOwner(passkey, ask, credential)) return { ok: false, reason: 'passkey_of_other_person', userId }
   const verified = await verify(deps, { passkey, credential, challenge: data.challenge, ask })
   if (!verified) return { ok: false, reason: explain(passkey, credential), userId }
-  const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = verified
+  const { newCounter: counter, credentialBackedUp: isBackedUp } = verified
   // Locks the user before its passkey, in the order of a removal. A sign-in without a password learns the user only here.
   await lockUser(tx, { userId })
-  const isUsed = (await recordPasskeyUse(tx, { id: passkey.id, counter, isBackedUp, now: ask.now })) > 0
-  return isUsed ? { ok: true, passkey, isUserVerified } : { ok: false, reason: 'passkey_counter_regressed', userId }
+  const isUsed = await recordPasskeyUse(tx, { id: passkey.id, counter, isBackedUp, now: ask.now })
+  return isUsed ? { ok: true, passkey } : { ok: false, reason: 'passkey_counter_regressed', userId }
 }
 
 /** Whether a passkey and the user handle of the answer belong to the requested user. Pure. */

@@ -47,12 +47,11 @@ const addPasskey = (userId: UserId) =>
 const hashes = [1, 2, 3].map((fill) => Buffer.alloc(32, fill)) as [Buffer, Buffer, Buffer]
 const replaceCodes = (userId: UserId, ...of: Buffer[]) =>
   write((tx) => replaceRecoveryCodes(tx, { userId, hashes: of, now: MADE_AT }))
-const takeCode = async (userId: UserId, hash: Buffer) =>
-  (await takeRecoveryCode(db, { userId, hash, now: madeAfter(1) })) > 0
+const takeCode = async (userId: UserId, hash: Buffer) => takeRecoveryCode(db, { userId, hash, now: madeAfter(1) })
 
 describe('an authenticator app', () => {
   const take = async (id: TotpFactorId, step: number, confirms = false, now = madeAfter(step)) =>
-    (await takeTotpStep(db, { id, step, confirms, now })) > 0
+    takeTotpStep(db, { id, step, confirms, now })
 
   test('is enrolled anew until it is confirmed, each user its own', async () => {
     const [first, beside] = [await enrol(), await enrol(other)]

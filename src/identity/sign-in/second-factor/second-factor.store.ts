@@ -1,11 +1,11 @@
 import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import {
-  changeStatement,
   closingStatement,
   type Joined,
   rowStatement,
   statement,
+  testStatement,
 } from '../../../postgres/statement/statement.ts'
 import { OF_TOTP, type TotpFactor } from './totp-factor.store.ts'
 
@@ -53,8 +53,8 @@ export const replaceRecoveryCodes = closingStatement<{ userId: UserId; hashes: r
     insert into recovery_code ("user", code_hash, created_at)
     select $userId, x.hash, $now from unnest($hashes::bytea[]) as x (hash))`)
 
-/** Spends a recovery code. 0 when it is unknown or used: of two concurrent uses one succeeds. */
-export const takeRecoveryCode = changeStatement<{ userId: UserId; hash: Buffer; now: Date }>(`
+/** Spends a recovery code. False when it is unknown or used: of two concurrent uses one succeeds. */
+export const takeRecoveryCode = testStatement<{ userId: UserId; hash: Buffer; now: Date }>(`
   update recovery_code set used_at = $now where "user" = $userId and code_hash = $hash and used_at is null`)
 
 /** Removes every factor, recovery code and open challenge of a locked user, with the last statement of the transaction. */

@@ -84,7 +84,7 @@ export async function useFactorCode(
   const typed = code.replace(/\s/g, '')
   if (TOTP_CODE_PATTERN.test(typed)) return useTotpCode(deps, tx, { userId, code: typed, now })
   const hash = hashRecoveryCode(code)
-  const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now })) > 0
+  const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now }))
   return isTaken ? { ok: true, methods: ['otp'], used: 'recovery-code' } : { ok: false, reason: 'recovery_code_wrong' }
 }
 
@@ -111,7 +111,7 @@ export async function takeCodeOf(
   const step = matchTotp(secret, code, { nowMs, after: factor.lastStep })
   if (step === undefined)
     return matchTotp(secret, code, { nowMs, after: null }) === undefined ? 'code_wrong' : 'code_used'
-  return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) > 0 ? undefined : 'code_used'
+  return (await takeTotpStep(tx, { id: factor.id, step, confirms, now })) ? undefined : 'code_used'
 }
 
 /** Replaces the recovery codes behind the lock of the user: none follow its last factor. Throws 409 without one. */

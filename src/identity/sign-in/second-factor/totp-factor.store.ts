@@ -1,7 +1,7 @@
 import type { Id, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
-import { changeStatement, rowStatement, statement } from '../../../postgres/statement/statement.ts'
+import { rowStatement, statement, testStatement } from '../../../postgres/statement/statement.ts'
 
 export type TotpFactorId = Id<'totp factor'>
 
@@ -43,8 +43,8 @@ export const findTotp = rowStatement<TotpFactor, { userId: UserId }>(
   `select ${totp.members()} from totp_factor where "user" = $userId`,
 )
 
-/** Spends the code of a time step; with `confirms` the first one. 0 when this or a later step was used already. */
-export const takeTotpStep = changeStatement<{ id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
+/** Spends the code of a time step; with `confirms` the first one. False when this or a later step was used already. */
+export const takeTotpStep = testStatement<{ id: TotpFactorId; step: number; now: Date; confirms: boolean }>(`
   update totp_factor
   set last_step = $step, last_used_at = $now, updated_at = $now,
     confirmed_at = case when $confirms then $now else confirmed_at end

@@ -77,7 +77,7 @@ test('a change is open for its user alone until it expires, ends, or the address
 test('the end of a change says whether one was open, and leaves that of another user', async () => {
   await ask()
   await ask(other)
-  expect([await end(user, LATER), await end(), await end()]).toEqual([0, 1, 0])
+  expect([await end(user, LATER), await end(), await end()]).toEqual([false, true, false])
   expect(await openOf(other)).toMatchObject({ askedAt: NOW })
 })
 

@@ -2,7 +2,7 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { changeStatement, closingStatement, isAfter, rowStatement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, isAfter, rowStatement, testStatement } from '../../../postgres/statement/statement.ts'
 import { mailRoomOf } from '../../mail/mail-room.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
@@ -143,8 +143,8 @@ export const confirmEmailChange = closingStatement<{ id: string; isNew: boolean 
       old_token_hash = case when $isNew then old_token_hash else null end
     where document_id = $id)`)
 
-/** Ends the open change of a locked user. Returns 1, or 0 without one. */
-export const endEmailChange = changeStatement<{ userId: UserId; now: Date }>(
+/** Ends the open change of a locked user. False without one. */
+export const endEmailChange = testStatement<{ userId: UserId; now: Date }>(
   'update email_change set ended_at = $now where "user" = $userId and ended_at is null and expires_at > $now',
 )
 

@@ -30,7 +30,11 @@ test('a client of another system is registered once, with its id and the secrets
   })
   const take = (client: ImportedClient) => inTransaction(db, (tx) => importClient({ ids }, tx, { ...client, now: NOW }))
   const [client, other] = [clientOf({}), clientOf({ secrets: [] })]
-  expect([await take(client), await isClientKnown(db, other.id), await take(other)]).toEqual([true, false, true])
+  expect([await take(client), await isClientKnown(db, { id: other.id }), await take(other)]).toEqual([
+    true,
+    false,
+    true,
+  ])
   expect(await take({ ...client, secrets: [], settings: { ...client.settings, name: 'Another' } })).toBe(false)
   const found = await findClientWithSecrets(db, { id: client.id })
   expect(found?.client).toMatchObject({ ...client.settings, id: client.id, registration: 'administrator' })

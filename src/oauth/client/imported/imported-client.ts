@@ -1,6 +1,6 @@
 import type { IdMaker } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, testStatement } from '../../../postgres/statement/statement.ts'
 import { type ClientId, type ClientRecord, insertClient } from '../client.store.ts'
 import { type ClientSettings, checkSettings } from '../client.ts'
 
@@ -12,14 +12,8 @@ export interface ImportedClient {
   secrets: readonly { hash: Buffer; expiresAt: Date | null }[]
 }
 
-const selectKnown = statement<{ id: string }, { id: string }>(
-  'select document_id as id from oauth_client where document_id = $id',
-)
-
 /** Whether a client has this id, deleted ones among them. */
-export async function isClientKnown(db: Database, id: ClientId): Promise<boolean> {
-  return (await selectKnown(db, { id })).length > 0
-}
+export const isClientKnown = testStatement<{ id: ClientId }>('select from oauth_client where document_id = $id')
 
 const insertSecrets = closingStatement<{
   client: ClientId
@@ -40,7 +34,7 @@ export async function importClient(
   { id, settings, secrets, now }: ImportedClient & { now: Date },
 ): Promise<boolean> {
   checkSettings(settings)
-  if (await isClientKnown(tx, id)) return false
+  if (await isClientKnown(tx, { id })) return false
   const dates = { createdAt: now, updatedAt: now }
   const client: ClientRecord = { ...settings, id, logoHash: null, registration: 'administrator', ...dates }
   await insertClient(tx, client, undefined)

@@ -11,7 +11,6 @@ export type FindUser = (
 /** The session of the provider, with the session of the browser that it follows. */
 interface FollowingSession {
   accountId?: string
-  loginTs?: number
   browserSession?: string
   loginAccount(details: { accountId: string; loginTs: number; amr: string[]; acr?: string }): void
 }

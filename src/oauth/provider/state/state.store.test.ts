@@ -76,7 +76,7 @@ describe('a row', () => {
     await keep('one', { model: 'RefreshToken' })
     const spend = (id: string, at: number) =>
       consumeState(db, { ...keyOf(id), consumedBy: hashStateId(`app ${at}`), now: madeAfter(at) })
-    expect([await spend('one', 1), await spend('one', 2), await spend('three', 3)]).toEqual([1, 0, 0])
+    expect([await spend('one', 1), await spend('one', 2), await spend('three', 3)]).toEqual([true, false, false])
     const spent = async (id: string, model?: string) => findState(db, { ...keyOf(id, model), now: MADE_AT })
     expect(await spent('one')).toMatchObject({ consumedAt: madeAfter(1), consumedBy: hashStateId('app 1') })
     for (const row of [await spent('two'), await spent('one', 'RefreshToken')])
@@ -172,10 +172,14 @@ describe('a family', () => {
 test('a device polls at its interval, each for itself', async () => {
   for (const model of ['DeviceCode', 'Other']) for (const id of ['one', 'two']) await keep(id, { model })
   const poll = (id: string, spacingMs: number, model = 'DeviceCode') => notePoll(db, { ...keyOf(id, model), spacingMs })
-  expect([await poll('one', 60_000), await poll('one', 60_000)]).toEqual([1, 0])
+  expect([await poll('one', 60_000), await poll('one', 60_000)]).toEqual([true, false])
   // The column has milliseconds, so the instant of the poll may have been rounded up.
-  expect(await poll('one', -1)).toBe(1)
-  expect([await poll('two', 60_000), await poll('one', 60_000, 'Other'), await poll('none', 0)]).toEqual([...[1, 1, 0]])
+  expect(await poll('one', -1)).toBe(true)
+  expect([await poll('two', 60_000), await poll('one', 60_000, 'Other'), await poll('none', 0)]).toEqual([
+    true,
+    true,
+    false,
+  ])
 })
 
 test('the answer of a redemption is read after an instant, of its refresh token alone', async () => {

@@ -1,7 +1,7 @@
 import { sweepStatement } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
-import { changeStatement, isAfter, rowStatement, statement } from '../../../postgres/statement/statement.ts'
+import { isAfter, rowStatement, statement, testStatement } from '../../../postgres/statement/statement.ts'
 
 /** Stored row of one model under one id. */
 export interface StateRow {
@@ -47,15 +47,13 @@ export async function upsertState(db: Database, row: StateRow, tokenFamilyHash: 
   await upsert(db, { ...toParams(row), tokenFamilyHash })
 }
 
-const insertNew = changeStatement<StateParams>(`
+const insertNew = testStatement<StateParams>(`
   insert into oauth_state (model, id_hash, payload, grant_id, consent, uid, user_code_hash, expires_at)
   values ($model, $idHash, $payload, $grantId, $consent, $uid, $userCodeHash, $expiresAt)
   on conflict do nothing`)
 
 /** Inserts a row that must be new. False when there is one already. */
-export async function insertNewState(db: Database, row: StateRow): Promise<boolean> {
-  return (await insertNew(db, toParams(row))) > 0
-}
+export const insertNewState = (db: Database, row: StateRow): Promise<boolean> => insertNew(db, toParams(row))
 
 /** The row of this id that has not expired. */
 export const findState = rowStatement<FoundState, { model: string; idHash: Buffer; now: Date }>(`
@@ -84,8 +82,8 @@ export const findStateByUserCode = rowStatement<FoundState, { model: string; use
   select ${found.members('s')} from oauth_state s
   where s.model = $model and s.user_code_hash = $userCodeHash and ${isAfter('s.expires_at', '$now')}`)
 
-/** Spends a row. Returns 1, or 0 for a spent or deleted one: of concurrent calls exactly one gets 1. */
-export const consumeState = changeStatement<{ model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
+/** Spends a row. False for a spent or deleted one: of concurrent calls exactly one gets true. */
+export const consumeState = testStatement<{ model: string; idHash: Buffer; now: Date; consumedBy: Buffer | null }>(`
   update oauth_state set consumed_at = $now, consumed_by = $consumedBy
   where model = $model and id_hash = $idHash and consumed_at is null`)
 
@@ -109,8 +107,8 @@ export async function deleteTokenFamily(db: Database, grantId: string): Promise<
   await deleteOfTokenFamily(db, { grantId })
 }
 
-/** Records a poll of a device. Returns 1, or 0 when it polled less than `spacingMs` ago: of parallel calls one gets 1. */
-export const notePoll = changeStatement<{ model: string; idHash: Buffer; spacingMs: number }>(`
+/** Records a poll of a device. False when it polled less than `spacingMs` ago: of parallel calls one gets true. */
+export const notePoll = testStatement<{ model: string; idHash: Buffer; spacingMs: number }>(`
   update oauth_state set polled_at = statement_timestamp()
   where model = $model and id_hash = $idHash
     and (polled_at is null or polled_at <= statement_timestamp() - $spacingMs * interval '1 millisecond')`)
