@@ -1,7 +1,6 @@
 import { buildList, buildWholeList } from '../http/listing/page.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
 import { defineList } from '../http/route/row-route.ts'
-import type { Static } from '../http/shape/schema-type.ts'
 import { wireOf } from '../http/shape/wire-row.ts'
 import { NO_STORE, readHeader } from '../identity/session/session.routes.ts'
 import {
@@ -12,8 +11,12 @@ import {
 } from './authorization/authorization.ts'
 import { AUTH_PERMISSION } from './authorization/channel-access.ts'
 import { listChannels } from './channel/channel.ts'
-import { readOccupiedSince, recordChannelEvents, selectChannelEvents } from './channel/channel-event.store.ts'
-import type { ChannelEventName } from './channel/channel-event.ts'
+import {
+  channelEvent,
+  readOccupiedSince,
+  recordChannelEvents,
+  selectChannelEvents,
+} from './channel/channel-event.store.ts'
 import { type MessageRecord, message, selectMessages } from './channel/message.store.ts'
 import { listOccupiedChannels } from './provider/occupied-channels.ts'
 import type { ProviderClient } from './provider/provider-client.ts'
@@ -62,18 +65,6 @@ const CHANNEL_EVENT_FIELDS = {
   happened_at: { type: 'timestamp' },
   created_at: { type: 'timestamp', sortable: true },
 } as const
-
-const toChannelEventRow = ({
-  name,
-  happened_at: happenedAt,
-  created_at: createdAt,
-  ...row
-}: Awaited<ReturnType<ReturnType<typeof selectChannelEvents>['execute']>>[number]): Static<typeof ChannelEventRow> => ({
-  ...row,
-  name: name as ChannelEventName,
-  happened_at: happenedAt.toISOString(),
-  created_at: createdAt.toISOString(),
-})
 
 const OF_REALTIME = { resource: 'realtime', accountScope: 'none' } as const
 
@@ -214,7 +205,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     },
     {
       rows: ({ db }) => buildWholeList(selectChannelEvents(db)),
-      toRow: toChannelEventRow,
+      toRow: wireOf(channelEvent, ChannelEventRow),
       message: 'Events of realtime channels.',
     },
   ),

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, soleRowStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, soleRowStatement, statement, testStatement } from '../../postgres/statement/statement.ts'
 import { LOG_SKEW_MS } from '../log/log.ts'
 
 /** Rights that home must give its user. */
@@ -37,7 +37,7 @@ export interface CandidateFacts {
 /** The tables that have a row wherever the service ran. */
 const LEDGER = ['user', 'account', 'event', 'webhook', 'event_occurrence'] as const
 
-const selectCandidate = statement<CandidateFacts, { names: readonly string[] }>(`
+const selectCandidate = soleRowStatement<CandidateFacts, { names: readonly string[] }>(`
   with own as (
     select c.relname from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace
   )
@@ -53,26 +53,22 @@ const selectCandidate = statement<CandidateFacts, { names: readonly string[] }>(
     array(select relname::text from own where relname = any($names::text[])) as present`)
 
 /** Reads what a database has. */
-export async function readCandidateFacts(db: Database): Promise<CandidateFacts> {
-  const [facts] = await selectCandidate(db, { names: LEDGER })
-  return facts as CandidateFacts
+export function readCandidateFacts(db: Database): Promise<CandidateFacts> {
+  return selectCandidate(db, { names: LEDGER })
 }
 
-type Has = { has: boolean }
-const HAS_ROWS: Readonly<Record<(typeof LEDGER)[number], (db: Database) => Promise<Has[]>>> = {
-  user: statement<Has>('select exists (select from "user") as has'),
-  account: statement<Has>('select exists (select from account) as has'),
-  event: statement<Has>('select exists (select from event) as has'),
-  webhook: statement<Has>('select exists (select from webhook) as has'),
-  event_occurrence: statement<Has>('select exists (select from event_occurrence) as has'),
+const HAS_ROWS: Readonly<Record<(typeof LEDGER)[number], (db: Database) => Promise<boolean>>> = {
+  user: testStatement('select from "user" limit 1'),
+  account: testStatement('select from account limit 1'),
+  event: testStatement('select from event limit 1'),
+  webhook: testStatement('select from webhook limit 1'),
+  event_occurrence: testStatement('select from event_occurrence limit 1'),
 }
 
 /** Whether one of these tables of ours has a row. */
 export async function hasRows(db: Database, present: readonly string[]): Promise<boolean> {
   for (const name of LEDGER) {
-    if (!present.includes(name)) continue
-    const [row] = await HAS_ROWS[name](db)
-    if (row?.has) return true
+    if (present.includes(name) && (await HAS_ROWS[name](db))) return true
   }
   return false
 }
@@ -140,15 +136,14 @@ export interface SourceFacts {
   isLost: boolean
 }
 
-const selectSource = statement<SourceFacts, { slot: string }>(`
+const selectSource = soleRowStatement<SourceFacts, { slot: string }>(`
   select pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn)::float8 as "lagBytes",
     s.slot_name is null or coalesce(s.wal_status = 'lost', false) as "isLost"
   from (values (1)) one (n) left join pg_replication_slots s on s.slot_name = $slot`)
 
 /** Reads what home keeps for a cell. */
-export async function readSourceFacts(db: Database, cell: string): Promise<SourceFacts> {
-  const [facts] = await selectSource(db, { slot: slotOf(cell) })
-  return facts as SourceFacts
+export function readSourceFacts(db: Database, cell: string): Promise<SourceFacts> {
+  return selectSource(db, { slot: slotOf(cell) })
 }
 
 const begin = changeStatement<{ since: Date; now: Date }>(`

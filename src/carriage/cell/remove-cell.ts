@@ -43,7 +43,7 @@ export async function dropCell(
   await inTransaction(home, async (tx) => {
     await lockCells(tx)
     await lockCell(tx, { name })
-    if (!(await removeCell(tx, name)))
+    if (!(await removeCell(tx, { name })))
       throw new CellError('cell_has_accounts', `The cell ${name} has accounts, or a move. Move them away first.`)
     await closeUnusedFence(tx)
     await record(tx, { command: 'cell remove', cell: name })

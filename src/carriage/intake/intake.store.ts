@@ -1,7 +1,7 @@
 import { EVENT_COLUMNS, toEventValues } from '../../event/occurrence/event.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
-import { changeStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, soleRowStatement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { CarriedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
 import { describeLease } from '../log/log-lease.ts'
@@ -70,7 +70,7 @@ type TakeParams = Lease & {
 
 /** The position moves with the rows. Without an ordinal the time of an event decides which webhooks are older. */
 const buildTake = (wanted: string) =>
-  statement<TakenIn, TakeParams>(`
+  soleRowStatement<TakenIn, TakeParams>(`
   with leased as (
     update log_intake set ${LEASE}, incarnation = $incarnation, sequence = $sequence::float8::bigint,
       stored_at = coalesce($storedAt, stored_at), fingerprint = $fingerprint, taken_at = clock_timestamp(),
@@ -119,8 +119,7 @@ export async function takeIn(db: Database, taking: Taking): Promise<TakenIn> {
     ...{ seenIncarnation: seen.incarnation, seenSequence: seen.sequence, seenSince: seen.readSince },
     origins: events.map(({ carried }) => carried.origin),
   }
-  const [row] = await (isHome ? takeInHome : takeInCell)(db, params as unknown as TakeParams)
-  return row as TakenIn
+  return (isHome ? takeInHome : takeInCell)(db, params as unknown as TakeParams)
 }
 
 /** Keeps a fault of the log, and reads the log again from an instant. */
@@ -134,12 +133,11 @@ export const forgetFault = changeStatement(
   `update log_intake set fault = null, fault_at = null, missing_since = null where name = 'events'`,
 )
 
-const selectPosition = statement<{ position: string | null }>('select reference_position()::text as position')
+const selectPosition = valueStatement<string | null>('select reference_position()::text as position')
 
 /** The position of home's log of changes up to which this cell has the reference rows. */
 export async function findReferencePosition(db: Database): Promise<string | undefined> {
-  const [row] = await selectPosition(db)
-  return row?.position ?? undefined
+  return (await selectPosition(db)) ?? undefined
 }
 
 /** Facts of the intake for health, metrics and the command. */

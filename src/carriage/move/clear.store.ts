@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
+import { changeStatement, rowStatement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { CopiedKey } from './move.store.ts'
 
 const UNCOUNTED = `counted as (
@@ -11,7 +11,7 @@ const UNCOUNTED = `counted as (
   )`
 
 const deleteDeliveries = (table: string) =>
-  statement<{ count: number }, { webhook: string; limit: number }>(`
+  valueStatement<number, { webhook: string; limit: number }>(`
   with gone as (
     delete from ${table} where document_id = any(array(
       select document_id from ${table} where webhook = $webhook limit $limit))
@@ -34,11 +34,7 @@ export type Deletion = (tx: Database) => Promise<number>
 /** The deletions of the ledger of a webhook, in pages of `limit` rows. */
 export function listLedgerDeletions(webhook: string, limit: number): Deletion[] {
   const given = { webhook, limit }
-  return [
-    async (tx) => (await deleteOpen(tx, given))[0]?.count ?? 0,
-    async (tx) => (await deleteEnded(tx, given))[0]?.count ?? 0,
-    (tx) => deleteEntries(tx, given),
-  ]
+  return [(tx) => deleteOpen(tx, given), (tx) => deleteEnded(tx, given), (tx) => deleteEntries(tx, given)]
 }
 
 /** Home publishes what it tells after the account has left: those events are not behind the ordinal of the copy. */
@@ -67,9 +63,10 @@ const UNUSED = `exists (
       and not exists (select from webhook_dispatch_ended d where d.event_id = e.document_id)
       and not exists (select from webhook_dispatch_open d where d.event_id = e.document_id)`
 
-const deleteEvents = statement<
-  { at: string | null; id: string | null },
-  { account: AccountId; ordinal: number; at: string; id: string; limit: number }
+/** Deletes a page of the account's unused events up to an ordinal. Returns the last key; undefined at the end. */
+export const deleteEventPage = rowStatement<
+  CopiedKey,
+  CopiedKey & { account: AccountId; ordinal: number; limit: number }
 >(`
   with page as materialized (
     select e.document_id, e.created_at, e.ordinal from event_occurrence e
@@ -82,16 +79,6 @@ const deleteEvents = statement<
   )
   select l.created_at::text as at, l.document_id::text as id
   from page l order by l.created_at desc, l.document_id desc limit 1`)
-
-/** Deletes a page of the account's unused events up to an ordinal. Returns the last key; undefined at the end. */
-export async function deleteEventPage(
-  tx: Database,
-  given: { account: AccountId; ordinal: number; after: CopiedKey; limit: number },
-): Promise<CopiedKey | undefined> {
-  const { after, ...rest } = given
-  const [last] = await deleteEvents(tx, { ...rest, ...after })
-  return last?.at && last.id ? { at: last.at, id: last.id } : undefined
-}
 
 /** The open messages of an account in its database, as `deleteListedMessages` takes them. */
 export const listOpenMessages = valueStatement<string, { account: AccountId }>(`

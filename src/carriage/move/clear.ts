@@ -41,7 +41,7 @@ async function clearEvents(running: RunningMove, place: Place, ordinal: number):
   const { account } = running.move
   let after: CopiedKey | undefined = FIRST
   while (after) {
-    const given: Parameters<typeof deleteEventPage>[1] = { account, ordinal, after, limit: running.pageRows }
+    const given: Parameters<typeof deleteEventPage>[1] = { account, ordinal, ...after, limit: running.pageRows }
     after = await enter<CopiedKey | undefined>(running, place, (tx) => deleteEventPage(tx, given))
   }
 }

@@ -1,6 +1,12 @@
 import { type AccountId, NIL_ID } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, columnStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
+import {
+  changeStatement,
+  columnStatement,
+  soleRowStatement,
+  statement,
+  valueStatement,
+} from '../../postgres/statement/statement.ts'
 import { LEDGER, type LedgerPart, STATE } from './account-tables.ts'
 import type { CopiedKey } from './move.store.ts'
 
@@ -67,7 +73,7 @@ const isCounted = (table: string) => table === 'webhook_dispatch_ended' || table
 const inserts = new Map(
   [...new Set([...LEDGER, ...STATE].map(({ table }) => table))].map((table) => [
     table,
-    statement<{ count: number }, { rows: string }>(`
+    valueStatement<number, { rows: string }>(`
       with put as (
         insert into ${table} select * from json_populate_recordset(null::${table}, $rows::json)
         ${table === 'event_occurrence' ? ADOPT : 'on conflict do nothing'} returning *
@@ -78,16 +84,15 @@ const inserts = new Map(
 
 /** Writes rows, without those that are there. Returns the number of new ones. */
 export async function insertRows(tx: Database, table: string, rows: string): Promise<number> {
-  const [put] = (await inserts.get(table)?.(tx, { rows })) ?? []
-  return put?.count ?? 0
+  return (await inserts.get(table)?.(tx, { rows })) ?? 0
 }
 
-const readAttempts = statement<Page, { rows: string }>(`
+const readAttempts = soleRowStatement<Page, { rows: string }>(`
   select coalesce(json_agg(a), '[]')::text as rows, count(a.dispatch)::int as count
   from json_to_recordset($rows::json) as d (document_id uuid)
   cross join lateral (select * from webhook_attempt a where a.dispatch = d.document_id offset 0) a`)
 
-const readEvents = statement<Page, { rows: string; account: AccountId }>(`
+const readEvents = soleRowStatement<Page, { rows: string; account: AccountId }>(`
   select coalesce(json_agg(e), '[]')::text as rows, count(e.document_id)::int as count
   from (select distinct event_id from json_to_recordset($rows::json) as d (event_id uuid)) d
   cross join lateral (select * from event_occurrence e where e.document_id = d.event_id offset 0) e
@@ -99,9 +104,10 @@ export async function readBeside(
   rows: string,
   account: AccountId,
 ): Promise<{ webhook_attempt: Page; event_occurrence: Page }> {
-  const [attempts] = await readAttempts(db, { rows })
-  const [events] = await readEvents(db, { rows, account })
-  return { webhook_attempt: attempts as Page, event_occurrence: events as Page }
+  return {
+    webhook_attempt: await readAttempts(db, { rows }),
+    event_occurrence: await readEvents(db, { rows, account }),
+  }
 }
 
 /** The webhooks that receive the events of the account alone, deleted ones too. */

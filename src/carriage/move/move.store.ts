@@ -101,7 +101,7 @@ export const renewMove = rowStatement<MoveRecord, RunnerKey>(`
 export const releaseMove = changeStatement<RunnerKey>(`
   update account_move set runner = null, lease_until = null where account = $account and epoch = $epoch::float8::bigint`)
 
-const step = changeStatement<RunnerKey & { from: MoveStep; to: MoveStep; reason: string | null }>(`
+const step = testStatement<RunnerKey & { from: MoveStep; to: MoveStep; reason: string | null }>(`
   update account_move set step = $to, reason = coalesce($reason, reason), updated_at = clock_timestamp()
   where account = $account and epoch = $epoch::float8::bigint and step = $from`)
 
@@ -110,17 +110,17 @@ export async function writeStep(
   db: Database,
   given: RunnerKey & { from: MoveStep; to: MoveStep; reason?: string },
 ): Promise<boolean> {
-  return (await step(db, { reason: null, ...given })) > 0
+  return step(db, { reason: null, ...given })
 }
 
-const progress = changeStatement<RunnerKey & { copied: string }>(`
+const progress = testStatement<RunnerKey & { copied: string }>(`
   update account_move set copied = $copied::jsonb, updated_at = clock_timestamp(),
     lease_until = clock_timestamp() + ${LEASE}
   where account = $account and epoch = $epoch::float8::bigint`)
 
 /** Writes what is copied. False when another process has the move. */
 export async function writeCopied(db: Database, key: RunnerKey, copied: CopyProgress): Promise<boolean> {
-  return (await progress(db, { ...key, copied: JSON.stringify(copied) })) > 0
+  return progress(db, { ...key, copied: JSON.stringify(copied) })
 }
 
 /** Asks for the way back. False without a move that may go back. */
@@ -155,7 +155,7 @@ export const claimFence = testStatement<RunnerKey>(`
   on conflict (account) do update set epoch = excluded.epoch where f.epoch <= excluded.epoch
   returning f.state`)
 
-const lockFence = statement<{ state: FenceState }, RunnerKey>(
+const lockFence = valueStatement<FenceState | undefined, RunnerKey>(
   `select state from account_fence where account = $account and epoch = $epoch::float8::bigint for update`,
 )
 
@@ -173,9 +173,9 @@ export async function nameMovedAccount(tx: Database, account: AccountId): Promis
  * when another process has the move.
  */
 export async function enterMove(tx: Database, { account, epoch }: RunnerKey): Promise<FenceState | undefined> {
-  const [fence] = await lockFence(tx, { account, epoch })
-  if (fence) await passAs(tx, { account })
-  return fence?.state
+  const state = await lockFence(tx, { account, epoch })
+  if (state) await passAs(tx, { account })
+  return state
 }
 
 /** The version of a fence: the last write of a copy sets that of its move. */

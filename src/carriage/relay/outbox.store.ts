@@ -170,7 +170,7 @@ export const beginRepublication = testStatement<{ after: Date; now: Date }>(
 )
 
 /** Messages that came by a move meanwhile are compared by the next check. */
-const note = statement<
+const note = rowStatement<
   RelayState,
   { after: Date; now: Date; loss: string; incarnation: string; sequence: number; relay: string } & AdoptedEnd
 >(`
@@ -188,8 +188,7 @@ export async function noteLoss(
   const { end, adopted, ...rest } = given
   const { adoptedIncarnation, adoptedSequence, adoptedEvent } = adopted
   const seen = { adoptedIncarnation, adoptedSequence, adoptedEvent }
-  const [state] = await note(db, { ...rest, ...seen, incarnation: end.incarnation, sequence: end.sequence })
-  return state
+  return note(db, { ...rest, ...seen, incarnation: end.incarnation, sequence: end.sequence })
 }
 
 /** The next events to republish, in the order of their recording. */
@@ -198,7 +197,7 @@ export const readRepublished = statement<WaitingEvent, Republication & { limit: 
   where e.origin is null and (e.created_at, e.ordinal) > ($after, $ordinal::bigint) and e.created_at <= $until
   order by e.created_at, e.ordinal limit $limit`)
 
-const advance = changeStatement<
+const advance = testStatement<
   OwnMessage & {
     relay: string
     leaseMs: number
@@ -233,8 +232,7 @@ export async function advanceRepublication(
   const after = next?.after ?? null
   const { incarnation, sequence } = end
   const ordinal = next?.ordinal ?? null
-  const params = { relay, leaseMs, incarnation, sequence, ...toOwn(own), seen, after, ordinal }
-  return (await advance(db, params)) > 0
+  return advance(db, { relay, leaseMs, incarnation, sequence, ...toOwn(own), seen, after, ordinal })
 }
 
 /** Turns the log on: from now on every committed event is in the outbox. Idempotent. */

@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../statement/database.ts'
-import { changeStatement, rowStatement, statement } from '../statement/statement.ts'
+import { changeStatement, rowStatement, statement, testStatement } from '../statement/statement.ts'
 
 /** Where an account is. */
 export interface AccountPlace {
@@ -71,26 +71,19 @@ export const writeCell = changeStatement<{ name: string; url: string; now: Date 
   values ($name, $url, 'joining', $now, $now)
   on conflict (name) do update set database_url_encrypted = excluded.database_url_encrypted, updated_at = excluded.updated_at`)
 
-const updateState = changeStatement<{ name: string; state: CellState; from: readonly CellState[]; now: Date }>(`
-  update cell set state = $state, updated_at = $now where name = $name and state = any($from::text[])`)
-
 /** Changes the state of a cell that is in one of `from`. False when it is not. */
-export async function changeCellState(
-  db: Database,
-  change: { name: string; state: CellState; from: readonly CellState[]; now: Date },
-): Promise<boolean> {
-  return (await updateState(db, change)) > 0
-}
+export const changeCellState = testStatement<{
+  name: string
+  state: CellState
+  from: readonly CellState[]
+  now: Date
+}>('update cell set state = $state, updated_at = $now where name = $name and state = any($from::text[])')
 
-const remove = changeStatement<{ name: string }>(`
+/** Removes a cell without accounts and moves. False when it has some. */
+export const removeCell = testStatement<{ name: string }>(`
   delete from cell where name = $name
     and not exists (select from account_cell where cell = $name)
     and not exists (select from account_move where source = $name or target = $name)`)
-
-/** Removes a cell without accounts and moves. False when it has some. */
-export async function removeCell(db: Database, name: string): Promise<boolean> {
-  return (await remove(db, { name })) > 0
-}
 
 /** Lets no cell be added or removed until the transaction ends. */
 export const lockCells = statement<object>('lock table cell in share row exclusive mode')

@@ -1,6 +1,5 @@
 import type { AccountId } from '../../base/id.ts'
-import type { Database } from '../statement/database.ts'
-import { statement } from '../statement/statement.ts'
+import { soleRowStatement } from '../statement/statement.ts'
 
 /** An account, where it is, and the other database of its move. */
 export interface DirectedAccount {
@@ -21,7 +20,8 @@ export interface DirectoryState {
   accounts: DirectedAccount[]
 }
 
-const select = statement<DirectoryState, { known: readonly AccountId[]; withMoving: boolean }>(`
+/** Where these accounts are, and those that move with `withMoving`, past every cache. */
+export const readDirectory = soleRowStatement<DirectoryState, { known: readonly AccountId[]; withMoving: boolean }>(`
   select (select last_value::text from account_move_epoch) as epoch,
     array(select c.name from cell c where exists (select from account_cell a where a.cell = c.name) order by c.name) as cells,
     coalesce((
@@ -33,11 +33,3 @@ const select = statement<DirectoryState, { known: readonly AccountId[]; withMovi
       from (select unnest($known::uuid[]) as account
         union select m.account from account_move m where $withMoving::boolean) x
     ), '[]'::json) as accounts`)
-
-/** Where these accounts are, and those that move with `withMoving`, past every cache. */
-export async function readDirectory(
-  db: Database,
-  given: { known: readonly AccountId[]; withMoving: boolean },
-): Promise<DirectoryState> {
-  return (await select(db, given))[0] as DirectoryState
-}

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { systemClock } from '../../base/clock.ts'
 import { connectClient } from '../connection/connect-limit.ts'
@@ -71,11 +70,9 @@ async function watch(
     if (!isSilent) continue
     const isWorking = await isBackendWorking(client, connectionString)
     lost = isWorking === undefined ? lost + 1 : 0
-    if (isSilentStill(socket, heard) && (isWorking === false || lost >= LOST_LOOKS)) return endSilent(socket)
+    if (socket.bytesRead === heard && (isWorking === false || lost >= LOST_LOOKS)) return endSilent(socket)
   }
 }
-
-const isSilentStill = (socket: Socket, heard: number) => socket.bytesRead === heard
 
 /** Whether the server process of a connection works on a statement; undefined when the server cannot be reached. */
 async function isBackendWorking(client: pg.Client, connectionString: string): Promise<boolean | undefined> {

@@ -15,13 +15,6 @@ const toGranted = ({ name, user, endsAtMs }: PermittedToken): GrantedToken => ({
 
 /** The grants at the embedded server: of this process's connections, passed to all processes before the answer. */
 export function buildEmbeddedGrants(app: string, server: () => RealtimeServer | undefined): GrantedAccess {
-  const list = (users: Iterable<UserId>) =>
-    new Map(
-      [...users].flatMap((userId) => {
-        const channels = server()?.listPermissions({ app, user: userId })
-        return channels ? [[userId, channels as ReadonlyMap<string, AccountId>] as const] : []
-      }),
-    )
   const tokens = () => server()?.tokensOf(app)
   const listTokens = () => [...(tokens()?.values() ?? [])]
   return {
@@ -32,7 +25,13 @@ export function buildEmbeddedGrants(app: string, server: () => RealtimeServer | 
         ...(token && { token: { name: token.name, endsAtMs: token.endsAt?.getTime() ?? null } }),
       })
     },
-    list: async (users) => list(users),
+    list: async (users) =>
+      new Map(
+        [...users].flatMap((userId) => {
+          const channels = server()?.listPermissions({ app, user: userId })
+          return channels ? [[userId, channels as ReadonlyMap<string, AccountId>] as const] : []
+        }),
+      ),
     listUsers: async function* () {
       const users = server()?.listUsers(app) ?? []
       if (users.length > 0) yield users as UserId[]

@@ -1,6 +1,7 @@
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { defineRecord, selectRecord } from '../../postgres/statement/record.ts'
+import { statement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { ChannelEvent } from './channel-event.ts'
 
 export interface ReportedEvent extends ChannelEvent {
@@ -12,8 +13,8 @@ export interface ReportedEvent extends ChannelEvent {
 
 // One statement, so that an event is recorded and applied, or neither. The channels are changed in one order, because two
 // statements that wait for each other would be a deadlock. A report is applied once, and never over a later one.
-const record = statement<
-  { count: number },
+const record = valueStatement<
+  number,
   {
     now: Date
     origins: readonly string[]
@@ -61,9 +62,9 @@ const record = statement<
   ) select count(*)::int as count from recorded`)
 
 /** Records reports, and applies them to the states of the channels. Returns the number of new events. */
-export async function recordChannelEvents(db: Database, events: readonly ReportedEvent[], now: Date): Promise<number> {
+export function recordChannelEvents(db: Database, events: readonly ReportedEvent[], now: Date): Promise<number> {
   const column = <Value>(read: (event: ReportedEvent) => Value) => events.map(read)
-  const [row] = await record(db, {
+  return record(db, {
     now,
     origins: column((row) => row.origin),
     positions: column((row) => row.position),
@@ -75,10 +76,10 @@ export async function recordChannelEvents(db: Database, events: readonly Reporte
     counts: column((row) => row.subscriptionCount),
     times: column((row) => row.happenedAt),
   })
-  return row?.count ?? 0
 }
 
-const COLUMNS = [
+/** A recorded event. */
+export const channelEvent = defineRecord('realtime_channel_event', [
   'document_id',
   'name',
   'channel',
@@ -88,11 +89,11 @@ const COLUMNS = [
   'subscription_count',
   'happened_at',
   'created_at',
-] as const
+])
 
 /** The recorded events, as the base of a list. */
 export function selectChannelEvents(db: Database) {
-  return db.selectFrom('realtime_channel_event').select(COLUMNS)
+  return selectRecord(db.selectFrom('realtime_channel_event'), channelEvent)
 }
 
 const listStates = statement<{ channel: string; occupied_since: Date }, { channels: readonly string[] }>(`

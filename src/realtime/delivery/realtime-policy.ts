@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { AccountId, EventId } from '../../base/id.ts'
-import type { Claim, DeliveryPolicy } from '../../delivery/policy.ts'
+import { type Claim, type DeliveryPolicy, nameClaim } from '../../delivery/policy.ts'
 import { measureLost } from '../../delivery/worker-lease.ts'
 import { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -124,11 +124,8 @@ async function settle(db: Database, ended: readonly EndedMessage[]): Promise<Rec
     },
     isAttempt: message.result.kind !== 'held',
   }))
-  const settled = new Set((await settleMessages(db, changes)).map((item) => `${item.id} ${item.fence}`))
-  return decided.map((decision) => ({
-    ...decision,
-    isRecorded: settled.has(`${decision.ended.id} ${decision.ended.fence}`),
-  }))
+  const settled = new Set((await settleMessages(db, changes)).map(nameClaim))
+  return decided.map((each) => ({ ...each, isRecorded: settled.has(nameClaim(each.ended)) }))
 }
 
 function toInterrupted({ startedAt, ...lost }: LostMessage, now: Date): EndedMessage {

@@ -4,7 +4,7 @@ import { listResultColumns, type ResultChange, type ResultParams } from '../../d
 import { type OwnEdges, toEdgeColumns } from '../../postgres/own-retention.ts'
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
 import { queueAccounts } from './claim.store.ts'
 
@@ -95,7 +95,7 @@ export const deleteOldMessages = deletionOfOld('realtime_message_ended', {
   time: 'created_at',
 })
 
-const deleteOwn = statement<{ count: number }, { accounts: readonly string[]; edges: readonly Date[]; limit: number }>(`
+const deleteOwn = valueStatement<number, { accounts: readonly string[]; edges: readonly Date[]; limit: number }>(`
   with gone as (
     delete from realtime_message_ended where document_id = any(array(
       select m.document_id from unnest($accounts::uuid[], $edges::timestamptz[]) as o (account, edge)
@@ -107,6 +107,6 @@ const deleteOwn = statement<{ count: number }, { accounts: readonly string[]; ed
   ) select count(*)::int as count from gone`)
 
 /** Deletes up to `limit` ended messages of accounts, each before its edge. Returns their number. */
-export async function deleteOwnMessages(db: Database, own: OwnEdges['own'], limit: number): Promise<number> {
-  return (await deleteOwn(db, { ...toEdgeColumns(own), limit }))[0]?.count ?? 0
+export function deleteOwnMessages(db: Database, own: OwnEdges['own'], limit: number): Promise<number> {
+  return deleteOwn(db, { ...toEdgeColumns(own), limit })
 }

@@ -17,7 +17,6 @@ import type {
   PermittedToken,
   RealtimeContext,
   RealtimeCounts,
-  RecentPublish,
 } from './application/state.ts'
 import {
   endTokenHere,
@@ -106,7 +105,6 @@ export interface RealtimeServer {
   /** Closes the connections of a user, in every process. Resolves with their number in this process. */
   terminateUser(user: { app: string; user: string }): Promise<number>
   listChannels(app: string): OccupiedChannel[]
-  listPublishes(app: string): RecentPublish[]
   counts(): Readonly<RealtimeCounts>
   /** Messages to the other processes, and whether the bus is open for this one; undefined without one. */
   fleet(): Readonly<FleetCounts> & { isOnBus: boolean | undefined }
@@ -136,7 +134,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
   const { allowedOrigins } = deps
   const isServing = () => isJoined && !stopping.signal.aborted
   const door = buildDoor({ context, addresses, addressOf, allowedOrigins, isServing })
-  const api = buildPublishApi({ context })
+  const api = buildPublishApi(context)
 
   function check(): void {
     const nowMs = clock.now()
@@ -196,7 +194,6 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
       return ended
     },
     listChannels: (app) => listOccupied(find(app)),
-    listPublishes: (app) => [...find(app).recent].reverse(),
     counts: () => counts,
     fleet: () => ({ ...fleet.counts(), isOnBus: fleet.isOnBus() }),
     isOldest: () => fleet.isOldest(),

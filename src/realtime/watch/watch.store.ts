@@ -1,9 +1,9 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord } from '../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 import type { Verdict } from '../authorization/verdict.ts'
 
-const save = statement<never, Verdict & { workerId: string; now: Date }>(`
+const save = changeStatement<Verdict & { workerId: string; now: Date }>(`
   insert into realtime_watch (worker_id, status, last_success_at, last_error, last_error_at, last_warning_code,
     last_warning_at, checked_at)
   values ($workerId, $status, $lastSuccessAt, $lastError, $lastErrorAt, $lastWarningCode, $lastWarningAt, $now)
@@ -44,7 +44,7 @@ type FactsRow = Omit<WatchFacts, 'status'> & { statuses: Verdict['status'][] }
 const lastError = defineRecord('realtime_watch', ['last_error', 'last_error_at'])
 const lastWarning = defineRecord('realtime_watch', ['last_warning_code', 'last_warning_at'])
 
-const selectFacts = statement<FactsRow, { since: Date; now: Date; limit: number }>(`
+const selectFacts = soleRowStatement<FactsRow, { since: Date; now: Date; limit: number }>(`
   with live as materialized (select * from realtime_watch where checked_at >= $since),
   waiting as (
     select w.created_at from realtime_queue q
@@ -69,9 +69,7 @@ export async function readWatchFacts(
   db: Database,
   { since, now, limit }: { since: Date; now: Date; limit: number },
 ): Promise<WatchFacts> {
-  const [row] = await selectFacts(db, { since, now, limit })
-  if (!row) throw new Error('a statement without a table returned no row')
-  const { statuses, ...facts } = row
+  const { statuses, ...facts } = await selectFacts(db, { since, now, limit })
   const [first = null] = statuses
   return { status: new Set(statuses).size > 1 ? 'degraded' : first, ...facts }
 }

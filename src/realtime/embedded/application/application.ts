@@ -14,7 +14,6 @@ export function buildApplication(app: RealtimeApp, limits: RealtimeLimits): Appl
     connections: new Map(),
     byUser: new Map(),
     tokens: new Map(),
-    recent: [],
     revocations: buildRecentRevocations(),
   }
 }

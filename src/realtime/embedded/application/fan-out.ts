@@ -2,9 +2,7 @@ import { parseChannelName } from '../frame/channel-name.ts'
 import { encodeTextFrame, writeEvent, writeMemberAdded, writeMemberRemoved } from '../frame/server-frame.ts'
 import type { Transition } from './channel-registry.ts'
 import { sendFrame } from './connection.ts'
-import type { Application, Connection, PublishedEvent, RealtimeContext, RecentPublish } from './state.ts'
-
-const RECENT_LIMIT = 200
+import type { Application, Connection, PublishedEvent, RealtimeContext } from './state.ts'
 
 /** Delivers an event to the subscribers of this process. */
 export function deliver(context: RealtimeContext, application: Application, published: PublishedEvent): void {
@@ -25,9 +23,7 @@ export function deliver(context: RealtimeContext, application: Application, publ
   context.counts.published += 1
   context.counts.delivered += delivered
   const bytes = Buffer.byteLength(data)
-  const publish: RecentPublish = { at: new Date(nowMs), event, channels, bytes, source, userId, delivered }
-  application.recent.push(publish)
-  if (application.recent.length > RECENT_LIMIT) application.recent.shift()
+  const publish = { at: new Date(nowMs), event, channels, bytes, source, userId, delivered }
   context.observe({ app: application.app.id, kind: 'publish', publish, data })
 }
 

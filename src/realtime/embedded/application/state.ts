@@ -107,7 +107,6 @@ export interface Application {
   byUser: Map<string, Set<Connection>>
   /** The tokens with permissions on open connections, by name. */
   tokens: Map<string, HeldToken>
-  recent: RecentPublish[]
   revocations: RecentRevocations
 }
 
@@ -123,7 +122,7 @@ export interface PublishedEvent {
 }
 
 /** A publish of this or another process, for the inspector. */
-export interface RecentPublish {
+export interface ObservedPublish {
   /** Time at which this process delivered it. */
   at: Date
   event: string
@@ -138,7 +137,7 @@ export interface RecentPublish {
 
 /** Occurrences in the server, for an inspector. `app` is the application's id. */
 export type Observation = { app: string } & (
-  | { kind: 'publish'; publish: RecentPublish; data: string }
+  | { kind: 'publish'; publish: ObservedPublish; data: string }
   | { kind: 'channel_occupied' | 'channel_vacated'; channel: string }
   | { kind: 'member_added' | 'member_removed'; channel: string; user: string }
   | { kind: 'subscription_count'; channel: string; count: number }

@@ -16,7 +16,7 @@ const LOOKS_UNTIL_REPEATED = 3
 export interface CarriedLane {
   /** Takes a message of the bus or of the database. */
   take(note: FleetNote): Promise<void>
-  /** Handles what the table has of them, as far as none is missing before it. */
+  /** Handles what the table has of those that the bus did not carry, as far as none is missing before it. */
   read(process: string, peer: Peer, upTo: number): Promise<void>
   /** Handles what a process has repeated. */
   takeRepeated(process: string, peer: Peer, message: Extract<FleetMessage, { kind: 'repeated' }>): Promise<void>
@@ -57,7 +57,6 @@ export function buildCarriedLane(deps: CarriedLaneDeps): CarriedLane {
     hold(peer, note)
   }
 
-  /** Handles what the table has of the messages that the bus did not carry, as far as none is missing before it. */
   async function readCarried(process: string, peer: Peer, upTo: number): Promise<void> {
     const { carried } = peer
     for (const row of await readMessages(db, { process, isCarried: true, after: carried.last ?? upTo, upTo })) {
@@ -110,7 +109,6 @@ export function buildCarriedLane(deps: CarriedLaneDeps): CarriedLane {
     for (const note of held) await takeCarried(note)
   }
 
-  /** Messages sent before the previous look have arrived, or are lost. */
   function lookAt(process: string, peer: Peer): void {
     const { carried } = peer
     if (carried.repair) {

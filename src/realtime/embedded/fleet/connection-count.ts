@@ -6,6 +6,6 @@ const LIVING_MS = 15_000
 
 /** The open connections of the embedded server, over all processes; undefined while no process runs it. */
 export async function countOpenConnections(db: Database, now: Date): Promise<number | undefined> {
-  const { processes, connections } = await sumConnections(db, new Date(now.getTime() - LIVING_MS))
+  const { processes, connections } = await sumConnections(db, { since: new Date(now.getTime() - LIVING_MS) })
   return processes > 0 ? connections : undefined
 }

@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { buildMemoryBus } from '../../../../test/harness/carriage/memory-bus.ts'
 import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
@@ -253,15 +254,20 @@ describe('a database that does not answer', () => {
       applicationName: 'own',
       onError: () => {},
     })
-    const first = await startTestRealtime(database, { db: own.db })
+    const lines: { msg: string; kind?: string }[] = []
+    const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
+    const first = await startTestRealtime(database, { db: own.db, logger })
     started.push(first)
-    const { second } = { second: await start() }
+    const second = await start()
     const [near, far] = [await first.open(), await second.open()]
     await near.subscribe('private-a')
     await far.subscribe('private-a')
     await waitFor('the two to know each other', () => channelOf(first, 'private-a')?.connections === 2)
     await statement('alter table realtime_relay rename to elsewhere')
     await expect(first.sdk.trigger('private-a', 'e', 1)).rejects.toMatchObject({ status: 503 })
+    await expect(first.sdk.terminateUserConnections('nobody')).rejects.toMatchObject({ status: 503 })
+    const refused = 'realtime publish refused: see docs/operations.md, realtime processes'
+    expect(lines.filter(({ msg }) => msg === refused)).toMatchObject([{ kind: 'publish' }, { kind: 'terminate' }])
     await statement('alter table elsewhere rename to realtime_relay')
     await first.sdk.trigger('private-a', 'e', 1)
     await Promise.all([near.waitFor('e'), far.waitFor('e')])
@@ -290,6 +296,7 @@ describe('the tables', () => {
       return (await count()) === before
     })
     const { rows } = await statement('select id from realtime_process')
+    expect(rows.length).toBeGreaterThan(0)
     expect(rows.length).toBeGreaterThan(0)
   })
 })

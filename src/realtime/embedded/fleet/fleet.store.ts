@@ -1,6 +1,6 @@
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
-import { changeStatement, statement } from '../../../postgres/statement/statement.ts'
+import { changeStatement, soleRowStatement, statement } from '../../../postgres/statement/statement.ts'
 import { writeNote } from '../application/fleet-message.ts'
 
 /** The channel of notifications between the processes. */
@@ -131,20 +131,15 @@ export async function renewProcess(db: Database, heartbeat: Heartbeat): Promise<
   }))
 }
 
-const sum = statement<{ processes: number; connections: number }, { since: Date }>(`
+/** The processes that reported themselves since an instant, and the connections of all of them. */
+export const sumConnections = soleRowStatement<{ processes: number; connections: number }, { since: Date }>(`
   select count(*)::int as processes, coalesce(sum(connections), 0)::int as connections
   from realtime_process where seen_at >= $since`)
-
-/** The processes that reported themselves since an instant, and the connections of all of them. */
-export async function sumConnections(db: Database, since: Date): Promise<{ processes: number; connections: number }> {
-  const [row] = await sum(db, { since })
-  return row ?? { processes: 0, connections: 0 }
-}
 
 /** Removes a process that stops. */
 export const removeProcess = changeStatement<{ process: string }>('delete from realtime_process where id = $process')
 
 /** Deletes old messages, and processes that ended without an announcement. */
-export const sweepFleet = statement<never, { messages: Date; processes: Date }>(`
+export const sweepFleet = changeStatement<{ messages: Date; processes: Date }>(`
   with messages as (delete from realtime_relay where created_at < $messages)
   delete from realtime_process where seen_at < $processes`)

@@ -142,14 +142,21 @@ export function buildFleet(options: FleetOptions): Fleet {
     for (let beats = 1; !stopping.signal.aborted; beats += 1) {
       await clock.sleep(BEAT_MS, stopping.signal)
       if (stopping.signal.aborted) return
-      const nowMs = clock.now()
-      const before = { messages: new Date(nowMs - MESSAGE_KEPT_MS), processes: new Date(nowMs - PROCESS_KEPT_MS) }
-      await beat().catch((error: unknown) =>
-        logger.warn({ err: error }, 'realtime processes not looked up: see docs/operations.md, realtime processes'),
-      )
-      if (beats % SWEEP_EVERY_BEATS === 0 && options.isTrusted?.() !== false)
-        await sweepFleet(db, before).catch(() => {})
+      try {
+        await beat()
+        if (beats % SWEEP_EVERY_BEATS === 0 && options.isTrusted?.() !== false) await sweep()
+      } catch (error) {
+        logger.warn({ err: error }, 'realtime processes not looked up: see docs/operations.md, realtime processes')
+      }
     }
+  }
+
+  async function sweep(): Promise<void> {
+    const nowMs = clock.now()
+    await sweepFleet(db, {
+      messages: new Date(nowMs - MESSAGE_KEPT_MS),
+      processes: new Date(nowMs - PROCESS_KEPT_MS),
+    })
   }
 
   return {

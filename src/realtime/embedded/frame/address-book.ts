@@ -10,8 +10,6 @@ interface Entry {
 export interface AddressBook {
   /** Counts a hit, and returns the hits of this minute. */
   hit(address: string, nowMs: number): number
-  /** The hits of this minute. */
-  hits(address: string, nowMs: number): number
   /** Adds to the open ones. */
   open(address: string): void
   close(address: string): void
@@ -40,10 +38,6 @@ export function buildAddressBook(): AddressBook {
       }
       entry.hits += 1
       return entry.hits
-    },
-    hits: (address, nowMs) => {
-      const entry = entries.get(address)
-      return entry && isCurrent(entry, nowMs) ? entry.hits : 0
     },
     open: (address) => {
       find(address).open += 1

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { deliver } from '../application/fan-out.ts'
-import type { Application, RealtimeContext } from '../application/state.ts'
+import type { Application, FleetMessage, RealtimeContext } from '../application/state.ts'
 import { terminateHere } from '../application/user-access.ts'
 import { type ChannelName, isUserId, parseChannelName } from '../frame/channel-name.ts'
 import { type ApiAnswer, decode, findSignatureFault, readBody, readTarget, refuse } from './api-request.ts'
@@ -32,7 +32,7 @@ export const PUBLISH_ROUTES: readonly string[] = CALLS.map(
 )
 
 /** Builds the HTTP API. */
-export function buildPublishApi({ context }: { context: RealtimeContext }) {
+export function buildPublishApi(context: RealtimeContext) {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = await serve(context, request)
     const isText = typeof answer.body === 'string'
@@ -112,6 +112,20 @@ async function publishBatch(context: RealtimeContext, { application, body }: Sig
   return { status: 200, body: { batch } }
 }
 
+/** Passes a message to the other processes. Returns the refusal when they cannot be reached. */
+async function pass({ relay, logger }: RealtimeContext, message: FleetMessage): Promise<ApiAnswer | undefined> {
+  try {
+    await relay.send(message)
+    return undefined
+  } catch (error) {
+    logger.warn(
+      { err: error, kind: message.kind },
+      'realtime publish refused: see docs/operations.md, realtime processes',
+    )
+    return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
+  }
+}
+
 /** Passes events to the other processes first: if that fails, a repetition makes no duplicates. */
 async function publish(
   context: RealtimeContext,
@@ -119,12 +133,8 @@ async function publish(
   requests: readonly PublishRequest[],
 ): Promise<ApiAnswer | undefined> {
   const events = requests.map(({ event }) => event)
-  try {
-    await context.relay.send({ kind: 'publish', app: application.app.id, events })
-  } catch (error) {
-    context.logger.warn({ err: error }, 'realtime publish refused: see docs/operations.md, realtime processes')
-    return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
-  }
+  const refused = await pass(context, { kind: 'publish', app: application.app.id, events })
+  if (refused) return refused
   for (const event of events) deliver(context, application, event)
   return undefined
 }
@@ -170,7 +180,7 @@ function describe(
   }
 }
 
-function listUsers(_world: RealtimeContext, { application, segments }: SignedRequest): ApiAnswer {
+function listUsers(_context: RealtimeContext, { application, segments }: SignedRequest): ApiAnswer {
   const channel = parseChannelName(segments[1])
   if (channel?.kind !== 'presence') return refuse(400, 'Only presence channels have users')
   const users = application.registry.membersOf(channel.name).map(({ id }) => ({ id }))
@@ -180,12 +190,7 @@ function listUsers(_world: RealtimeContext, { application, segments }: SignedReq
 async function terminateUser(context: RealtimeContext, { application, segments }: SignedRequest): Promise<ApiAnswer> {
   const user = segments[1]
   if (!isUserId(user)) return refuse(400, 'The user id is invalid')
-  try {
-    await context.relay.send({ kind: 'terminate', app: application.app.id, user })
-  } catch {
-    return refuse(503, 'The other processes of the server cannot be reached', { 'retry-after': '1' })
-  } finally {
-    terminateHere(context, application, user)
-  }
-  return { status: 200, body: {} }
+  const refused = await pass(context, { kind: 'terminate', app: application.app.id, user })
+  terminateHere(context, application, user)
+  return refused ?? { status: 200, body: {} }
 }
