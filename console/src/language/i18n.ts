@@ -22,16 +22,19 @@ function showLanguage(language: Language): void {
 /** Starts with the chosen language, else that of the page. The texts of each language are whole, so none falls back. */
 export async function startLanguage(ofPage: string): Promise<i18n> {
   const language = readLanguage(ofPage)
-  await i18next.use(initReactI18next).use(VALUES).init({
-    lng: language,
-    fallbackLng: false,
-    ns: ['console'],
-    defaultNS: 'console',
-    keySeparator: false,
-    nsSeparator: false,
-    interpolation: INTERPOLATION,
-    resources: { [language]: { console: await loadTexts(language) } },
-  })
+  await i18next
+    .use(initReactI18next)
+    .use(VALUES)
+    .init({
+      lng: language,
+      fallbackLng: false,
+      ns: ['console'],
+      defaultNS: 'console',
+      keySeparator: false,
+      nsSeparator: false,
+      interpolation: INTERPOLATION,
+      resources: { [language]: { console: await loadTexts(language) } },
+    })
   showLanguage(language)
   return i18next
 }

@@ -11,16 +11,19 @@ const showDirection = (language: string) => {
 
 /** Starts with the language of the page, which is that of the link. A framed page has no storage to keep a choice in. */
 export async function startPortalLanguage(language: string): Promise<void> {
-  await i18next.use(initReactI18next).use(VALUES).init({
-    lng: 'en',
-    fallbackLng: 'en',
-    ns: ['console', 'portal'],
-    defaultNS: 'console',
-    keySeparator: false,
-    nsSeparator: false,
-    interpolation: INTERPOLATION,
-    resources: { en: { console, portal } },
-  })
+  await i18next
+    .use(initReactI18next)
+    .use(VALUES)
+    .init({
+      lng: 'en',
+      fallbackLng: 'en',
+      ns: ['console', 'portal'],
+      defaultNS: 'console',
+      keySeparator: false,
+      nsSeparator: false,
+      interpolation: INTERPOLATION,
+      resources: { en: { console, portal } },
+    })
   showDirection(language)
   if (language !== 'de') return
   const [ofConsole, ofPortal] = await Promise.all([import('../language/de.json'), import('./language/de.json')])
