@@ -4,7 +4,7 @@ import { type FieldError, type FieldErrorCode, type FieldParams, firstValues } f
 import { ERRORS_LIMIT, Problem } from '../problem/problem.ts'
 import { keepCompiled } from '../shape/compiled-schemas.ts'
 import { REQUEST_FORMATS } from '../shape/formats.ts'
-import { UuidSchema } from './schema.ts'
+import { UUID_PATTERN } from './schema.ts'
 
 /** Characters and values of an input up to which all its errors are listed, else the first: as a body's limit. */
 const FAULT_LIST_SIZE_LIMIT = 65_536
@@ -112,7 +112,7 @@ function countIndexDigits(length: number): number {
 
 function describeParamsError({ validation }: NonNullable<FastifyRequest['validationError']>): string {
   const [first] = buildFieldErrors((validation ?? []) as ErrorObject[])
-  return first === undefined || first.params?.pattern === UuidSchema.pattern
+  return first === undefined || first.params?.pattern === UUID_PATTERN
     ? 'The id in the path is not a UUID in lower case.'
     : `The ${first.path} in the path ${first.message}.`
 }
