@@ -139,8 +139,13 @@ describe('the members of a presence channel', () => {
     fixture.provider.channels = { [channel]: { subscription_count: 3, user_count: 2 } }
     expect((await fixture.call('GET', CHANNELS)).body.data).toMatchObject([{ name: channel, member_count: 2 }])
     fixture.provider.channels = {}
-    for (const name of [`private-account-${account}`, 'presence-room', '..%2F..%2Fevents', `${channel}%3Finfo`])
-      expect((await fixture.call('GET', pathOf(name))).status, name).toBe(404)
+    for (const name of [`private-account-${account}`, 'presence-room', '..%2F..%2Fevents', `${channel}%3Finfo`]) {
+      const { status, body } = await fixture.call('GET', pathOf(name))
+      expect([status, body.detail], name).toEqual([
+        404,
+        expect.stringMatching(/^The name in the path must match .+presence/),
+      ])
+    }
     const member = await fixture.t.signInMember([account])
     expect((await member.call('GET', pathOf(channel))).status).toBe(403)
     expect((await fixture.t.anonymous('GET', pathOf(channel))).status).toBe(401)

@@ -36,10 +36,12 @@ export function enumSchema<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 }
 
+export const UUID_PATTERN = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+
 /** A UUID in lower case (docs/contract/api.md#identifiers). The pattern validates; the format is for generated clients. */
 export const UuidSchema = Type.String({
   format: 'uuid',
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  pattern: UUID_PATTERN,
   description: 'A UUID in lower case.',
 })
 

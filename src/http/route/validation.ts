@@ -4,6 +4,7 @@ import { type FieldError, type FieldErrorCode, type FieldParams, firstValues } f
 import { ERRORS_LIMIT, Problem } from '../problem/problem.ts'
 import { keepCompiled } from '../shape/compiled-schemas.ts'
 import { REQUEST_FORMATS } from '../shape/formats.ts'
+import { UUID_PATTERN } from './schema.ts'
 
 /** Characters and values of an input up to which all its errors are listed, else the first: as a body's limit. */
 const FAULT_LIST_SIZE_LIMIT = 65_536
@@ -109,6 +110,13 @@ function countIndexDigits(length: number): number {
   return digits
 }
 
+function describeParamsError({ validation }: NonNullable<FastifyRequest['validationError']>): string {
+  const [first] = buildFieldErrors((validation ?? []) as ErrorObject[])
+  return first === undefined || first.params?.pattern === UUID_PATTERN
+    ? 'The id in the path is not a UUID in lower case.'
+    : `The ${first.path} in the path ${first.message}.`
+}
+
 /** Throws the problem of invalid params (404) or of all else (422) (docs/contract/api.md#errors). */
 export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'): void {
   const error = request.validationError
@@ -117,7 +125,7 @@ export function checkValidation(request: FastifyRequest, part: 'params' | 'rest'
   if (part === 'params') {
     if (!isParams) return
     const shadowed = request.server.findShadowed({ method: request.method, target: request.url })
-    throw shadowed ?? new Problem('not_found', 'The id in the path is not a UUID in lower case.')
+    throw shadowed ?? new Problem('not_found', describeParamsError(error))
   }
   const errors = buildFieldErrors((error.validation ?? []) as ErrorObject[])
   const first = errors[0]
