@@ -180,13 +180,8 @@ export function buildCondition(
   filter: ListFilter,
   column: RawBuilder<unknown>,
   type: ListFieldType,
-  equals?: TextEquality,
 ): RawBuilder<SqlBool> {
   const [first, second] = filter.values as [ListValue, ListValue?]
-  if (equals && EQUALITIES.includes(filter.operator)) {
-    const isEqual = equals(column, filter.values.map(formatValue))
-    return filter.operator === 'eq' || filter.operator === 'in' ? isEqual : sql`(${isEqual}) is not true`
-  }
   switch (filter.operator) {
     case 'eq':
       return sql`${column} = ${bindValue(type, first)}`
@@ -205,6 +200,17 @@ export function buildCondition(
     default:
       return sql`${column} ${sql.raw(COMPARISONS[filter.operator])} ${bindValue(type, first)}`
   }
+}
+
+/** The condition of a filter on a field with an equality of its own; undefined for another field or operator. */
+export function buildEquality(
+  { operator, values }: ListFilter,
+  column: RawBuilder<unknown>,
+  equals: TextEquality | undefined,
+): RawBuilder<SqlBool> | undefined {
+  if (!equals || !EQUALITIES.includes(operator)) return undefined
+  const isEqual = equals(column, values.map(formatValue))
+  return operator === 'eq' || operator === 'in' ? isEqual : sql`(${isEqual}) is not true`
 }
 
 // bigint for every integer: it compares with int4 columns, also through an index, and no parsed value overflows.

@@ -7,6 +7,7 @@ import { decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
 import {
   bindValue,
   buildCondition,
+  buildEquality,
   buildListProblem,
   FILTERS_LIMIT,
   type ListFields,
@@ -219,7 +220,8 @@ function applyFilters<Tables, Table extends keyof Tables, Row>(
     const { condition, equals } = fields[filter.field] ?? {}
     if (condition) return filtered.where(condition(filter, source.own))
     const column = buildColumn(filter.field, fields, source, filter.operator)
-    return filtered.where(buildCondition(filter, column, fieldType(filter.field, fields), equals))
+    const equality = buildEquality(filter, column, equals)
+    return filtered.where(equality ?? buildCondition(filter, column, fieldType(filter.field, fields)))
   }, query)
 }
 
