@@ -11,6 +11,8 @@ import { targetSecretContextOf } from '../../provisioning/target/target.ts'
 import type { TargetLatch } from '../../provisioning/target/target-latch.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
+const USER_AGENT = `Signalbox-Provisioning/${VERSION}`
+
 /** Builds the dispatcher of provisioning, whose queue is its own: it waits for no webhook. */
 export function buildProvisioningDispatcher(
   parts: WorkerParts,
@@ -26,13 +28,13 @@ export function buildProvisioningDispatcher(
     ...parts,
     db: database.db,
     secrets: buildSecretCache(parts.keyring, targetSecretContextOf),
-    userAgent: `Signalbox-Provisioning/${VERSION}`,
+    userAgent: USER_AGENT,
     scim: {
       fetch: parts.fetchTarget,
       now: () => clock.now(),
       openToken: (target, sealed) => parts.keyring.open(sealed, targetSecretContextOf(target)),
       isHeldByOther: (held) => isHeldByOther(database.db, held),
-      userAgent: `Signalbox-Provisioning/${VERSION}`,
+      userAgent: USER_AGENT,
     },
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.provisioningConcurrency,

@@ -1,4 +1,5 @@
 import type { AccountId } from '../../base/id.ts'
+import { sweepStatement } from '../../postgres/retention.ts'
 import { type Database, isLockTimeout, isUniqueViolation } from '../../postgres/statement/database.ts'
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 import { changeStatement, rowStatement, testStatement } from '../../postgres/statement/statement.ts'
@@ -73,12 +74,8 @@ export const deleteKeptAnswer = changeStatement<IdempotencyKey & { before: Date 
   `delete from idempotency_key where ${OF_KEY} and created_at <= $before`,
 )
 
-const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
+/** Deletes up to `limit` keys created at or before `before`, oldest first; returns their number. For maintenance. */
+export const deleteExpiredIdempotencyKeys = sweepStatement(`
   delete from idempotency_key where ctid = any(array(
     select ctid from idempotency_key where created_at <= $before order by created_at limit $limit
     for update skip locked))`)
-
-/** Deletes up to `limit` keys created at or before `before`, oldest first; returns their number. For maintenance. */
-export function deleteExpiredIdempotencyKeys(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteExpired(db, { before, limit })
-}

@@ -1,8 +1,7 @@
 import type { SessionId, UserId } from '../../base/id.ts'
-import { isUuid } from '../../base/id.ts'
-import type { Claims } from '../session/token/compact-jws.ts'
+import { readClaim } from '../session/token/compact-jws.ts'
 import { type Hs256Policy, type Hs256Refusal, signHs256, verifyHs256 } from '../session/token/hs256.ts'
-import { isOwnIssuer, type SessionKeys, verifySessionToken } from '../session/token/session-token.ts'
+import { isId, isOwnIssuer, type SessionKeys, verifySessionToken } from '../session/token/session-token.ts'
 import { readNextPath } from './next-path.ts'
 import { isTarget, type OwnSite, type TargetRules } from './target.ts'
 
@@ -152,15 +151,6 @@ function verifyCarrier(rules: HandshakeRules, token: string, now: Date): InnerRe
 function verifySession(keys: SessionKeys, token: string, now: Date): InnerResult {
   const result = verifySessionToken(keys, token, now)
   return result.ok ? { ok: true, userId: result.claims.userId, sessionId: result.claims.sessionId } : result
-}
-
-/** An own member of the claims, not one of their prototype. */
-function readClaim(claims: Claims, name: string): unknown {
-  return Object.hasOwn(claims, name) ? claims[name] : undefined
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && isUuid(value)
 }
 
 function isNonce(value: unknown): value is string {

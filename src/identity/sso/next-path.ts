@@ -6,7 +6,7 @@ const SENTINEL = 'https://sentinel.invalid'
 
 /** Characters that URL parsers drop, trim or turn into a slash: controls, spaces, separators, the backslash. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
-const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f-\u009f\u2028\u2029\ufeff\\]/
+export const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f-\u009f\u2028\u2029\ufeff\\]/
 
 /** Encoded slash, backslash, NUL, line ends and tab: a server that decodes a path once more would read another path. */
 const UNSAFE_ESCAPE = /%(?:2f|5c|00|0d|0a|09)/i

@@ -1,4 +1,5 @@
 import { isLoopbackOrigin } from '../../base/loopback.ts'
+import { UNSAFE_CHARACTER } from './next-path.ts'
 
 /** Limit of a target URL in characters. */
 export const TARGET_LENGTH_LIMIT = 2048
@@ -10,10 +11,6 @@ export interface TargetRules {
   /** Whether every loopback origin is a target too: in development. */
   allowLoopback: boolean
 }
-
-/** Characters that URL parsers drop, trim or turn into a slash. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
-const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f-\u009f\u2028\u2029\ufeff\\]/
 
 /** Whether a handshake may open `origin`: exactly one of the registered ones. */
 export function isTarget(origin: string, { origins, allowLoopback }: TargetRules): boolean {

@@ -28,7 +28,8 @@ export interface ConsentView {
   allowed: readonly string[] | undefined
 }
 
-type PageContent = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
+/** The parts of a page of this feature, beside its brand. */
+export type PageContent = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
 type Deps = Pick<PageDeps, 'browserKeys'>
 type AccountMember = 'texts' | 'authorizationId' | 'browserId' | 'email'
 

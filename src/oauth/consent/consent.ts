@@ -34,7 +34,7 @@ export interface Decision {
   /** The granted scopes; undefined for all requested ones. */
   scopes: readonly string[] | undefined
   userId: UserId
-  /** The session of the decision; null for an API key. */
+  /** The session of the decision, which must be valid; null: none is checked. */
   sessionId: SessionId | null
   now: Date
 }

@@ -1,17 +1,14 @@
 import { type Html, html } from '../../base/html.ts'
 import type { Texts } from '../../base/language/texts.ts'
 import { renderFormToken } from '../../identity/pages/frame/form.ts'
-import type { PageParts } from '../../identity/pages/frame/page.ts'
 import type { PageDeps } from '../../identity/pages/frame/page-route.ts'
 import { renderText } from '../../identity/pages/frame/text.ts'
 import type { ProviderButton } from '../../identity/pages/sign-in/sign-in-goal.ts'
 import { renderProviders } from '../../identity/pages/sign-in/sign-in-page.ts'
 import { findFormTarget } from '../client/redirect-uri.ts'
-import { renderScope } from '../consent/consent-page.ts'
+import { type PageContent, renderScope } from '../consent/consent-page.ts'
 import { findScope, SCOPES, type Scope } from '../scope/scope-catalogue.ts'
 import type { AskedConsent } from './engine-consent.ts'
-
-type PageContent = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
 
 /** The scopes of the API, which an engine does not know and cannot request: the user adds them. */
 export const ADDED_SCOPES: readonly Scope[] = SCOPES.filter(({ permissions }) => permissions.length > 0)

@@ -104,11 +104,11 @@ async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, s
     .catch((error: unknown) => (error as { code?: string }).code ?? 'FAILED')
   const now = clock.now()
   if (failure === undefined) return markPosted(db, incident, new Date(now))
-  // A stop leaves it to other processes at once.
-  if (signal.aborted) return postponeIncident(db, { id: incident.id, dueAt: new Date(now) })
   const facts = { incident: incident.incident, incident_id: incident.id, attempt: incident.attempts, error: failure }
-  logger.warn(facts, 'alert not posted: see docs/operations.md, alerts')
-  await postponeIncident(db, { id: incident.id, dueAt: new Date(now + findAlertWait(incident.attempts)) })
+  // A stop leaves it to other processes at once.
+  const waitMs = signal.aborted ? 0 : findAlertWait(incident.attempts)
+  if (!signal.aborted) logger.warn(facts, 'alert not posted: see docs/operations.md, alerts')
+  await postponeIncident(db, { id: incident.id, dueAt: new Date(now + waitMs) })
 }
 
 /** The wait after this many failed POSTs, in milliseconds. Pure. */

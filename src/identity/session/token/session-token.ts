@@ -108,7 +108,8 @@ export function verifySessionToken(keys: SessionKeys, token: string, now: Date):
   return { ok: true, claims }
 }
 
-function isId(value: unknown): value is string {
+/** Whether a claim is the id of a row. */
+export function isId(value: unknown): value is string {
   return typeof value === 'string' && isUuid(value)
 }
 

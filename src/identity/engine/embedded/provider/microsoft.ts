@@ -1,7 +1,6 @@
+import { isUuid } from '../../../../base/id.ts'
 import { declareOpenId } from './generic-openid.ts'
 import { isTrue, type ProviderFacts, type ReadProfile } from './provider-declaration.ts'
-
-const TENANT_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
  * Microsoft accounts and Entra ID, by OpenID Connect. The issuer of the common endpoint is a template with the tenant,
@@ -15,7 +14,7 @@ export const microsoft = declareOpenId('Microsoft', 'https://login.microsoftonli
 })
 
 function readMicrosoftProfile(facts: ProviderFacts): ReadProfile {
-  const hasTenant = typeof facts.tid === 'string' && TENANT_PATTERN.test(facts.tid)
+  const hasTenant = typeof facts.tid === 'string' && isUuid(facts.tid)
   return {
     // Pairwise for this registration; never the address or `preferred_username`, which change owners.
     subject: hasTenant ? facts.sub : undefined,
