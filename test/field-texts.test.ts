@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { TOLD_BY_MESSAGE } from '../../console/src/parts/refusal/field-text.ts'
-import { FIELD_ERRORS } from '../../src/http/problem/field-error.ts'
-import { PROBLEMS, Problem } from '../../src/http/problem/problem.ts'
-import { REQUEST_FORMATS } from '../../src/http/shape/formats.ts'
-import { readHeaders } from '../../src/webhook/registry/own-headers.ts'
+import { TOLD_BY_MESSAGE } from '../console/src/parts/refusal/field-text.ts'
+import { FIELD_ERRORS } from '../src/http/problem/field-error.ts'
+import { PROBLEMS, Problem } from '../src/http/problem/problem.ts'
+import { REQUEST_FORMATS } from '../src/http/shape/formats.ts'
+import { readHeaders } from '../src/webhook/registry/own-headers.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-const read = async (path: string) => await readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
+const read = async (path: string) => await readFile(new URL(`../${path}`, import.meta.url), 'utf8')
 const readTexts = async (language: string) =>
   JSON.parse(await read(`console/src/language/refusals-${language}.json`)) as Texts
 
