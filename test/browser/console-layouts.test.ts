@@ -142,6 +142,82 @@ test('charts run in the direction of the page: their time, values, bars, tooltip
   await takePicture(page, 'event-rtl')
 })
 
+/** A name as long as one may be, which is one word. */
+const LONG = `${'Donaudampfschifffahrtsgesellschaft'.repeat(2)}skapitän`
+
+/** The lines of this text that leave their card, dialog, cell or page, or make a column wider than a name may. */
+const findOutside = (text: string) => {
+  const found: string[] = []
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement
+    if (!element || !node.textContent?.includes(text) || element.closest('option, .visually-hidden')) continue
+    const around = element.closest('.mantine-Card-root, [role="dialog"], td, main') ?? document.body
+    const outer = around.getBoundingClientRect()
+    const range = document.createRange()
+    range.selectNodeContents(node)
+    for (const { left, right, width } of range.getClientRects())
+      if (width > 1 && (left < outer.left - 1.5 || right > outer.right + 1.5))
+        found.push(around.outerHTML.slice(0, 120))
+    if (element.closest('td') && range.getBoundingClientRect().width > 360) found.push('wider than a column')
+  }
+  return found
+}
+
+test('a name of one long word leaves no card, dialog or column, and every filter shows its words', async () => {
+  const { call } = c.d
+  const account = (await call('POST', '/api/v3/identity/account', { name: LONG })).body.data.document_id
+  const url = 'https://example.com/hook'
+  await call('POST', '/api/v3/webhook/webhook', { name: LONG, is_global: true, url, events: ['contract.update'] })
+  const oidc = { issuer: 'https://login.other.example', client_id: 'signalbox', client_secret: 'of the test' }
+  const body = { kind: 'oidc', name: LONG, is_jit: true, oidc }
+  const made = await call('POST', `/api/v3/identity/account/${account}/connection`, body)
+  await using opened = await c.open('/console/health')
+  const { page } = opened
+  await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
+  await page.reload()
+  const type = await fillPath('catalogue/$id')
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 })
+    for (const path of ['accounts', `accounts/${account}?tab=sign-in`, type, await fillPath('events/$id')]) {
+      await follow(page, path)
+      await page.getByText(LONG).first().waitFor()
+      expect(await page.evaluate(findOutside, LONG), `${path} ${width}`).toEqual([])
+    }
+    await follow(page, `accounts/${account}/sign-in/${made.body.data.document_id}`)
+    await page.getByRole('button', { name: 'Löschen', exact: true }).click()
+    await page.getByLabel(`Zur Bestätigung ${LONG} eingeben`).waitFor()
+    expect(await page.evaluate(findOutside, LONG), `dialog ${width}`).toEqual([])
+    await page.getByRole('button', { name: 'Abbrechen' }).click()
+  }
+  await follow(page, 'audit')
+  await page.getByRole('button', { name: 'Exportieren' }).click()
+  await page.getByText('Höchstens 10.000 Einträge').waitFor()
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+  await page.keyboard.press('Escape')
+  // On a phone a name has a line of its own; nothing there shows a title.
+  await page.setViewportSize({ width: 320, height: 800 })
+  await follow(page, 'overview')
+  const names = page.locator('.mantine-Card-root a[href*="/webhooks/"]')
+  await names.first().waitFor()
+  const cut = await names.evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length)
+  expect(cut).toBe(0)
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await follow(page, 'deliveries')
+  const narrow = await page.locator('.filters select').evaluateAll(
+    (all) =>
+      all.filter((one) => {
+        const free = one.cloneNode(true) as HTMLSelectElement
+        free.style.cssText = 'position: absolute; width: max-content'
+        one.parentElement?.append(free)
+        const isNarrow = free.offsetWidth > (one as HTMLElement).offsetWidth + 1
+        free.remove()
+        return isNarrow
+      }).length,
+  )
+  expect(narrow).toBe(0)
+})
+
 test('no screen of the portal does', async () => {
   await using opened = await c.open('/console/health')
   const { page } = opened

@@ -32,7 +32,7 @@ export function ConfirmDialog(props: ConfirmProps) {
   return (
     <Dialog title={title} isOpen={isOpen} onClose={onClose}>
       <Stack>
-        <div>{children}</div>
+        <div className="small">{children}</div>
         {typed !== undefined && (
           <TextInput
             label={t('dialog.type', { name: typed })}

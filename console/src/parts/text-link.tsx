@@ -4,7 +4,11 @@ import type { AnchorHTMLAttributes, Ref } from 'react'
 
 type PlainProps = Omit<AnchorProps, 'href'> & AnchorHTMLAttributes<HTMLAnchorElement> & { ref?: Ref<HTMLAnchorElement> }
 
-const RoutedAnchor = createLink((props: PlainProps) => <Anchor {...props} />)
+/** What is cut is whole in the title. */
+const titleOf = ({ title, truncate, children }: PlainProps) =>
+  title ?? (truncate && typeof children === 'string' ? children : undefined)
+
+const RoutedAnchor = createLink((props: PlainProps) => <Anchor {...props} title={titleOf(props)} />)
 
 /** A link to another screen, which looks like any link. */
 export const TextLink: LinkComponent<(props: PlainProps) => React.ReactElement> = (props) => <RoutedAnchor {...props} />

@@ -66,9 +66,9 @@ export function AuditExport({ filters }: { filters: readonly string[] }) {
         <Menu.Dropdown>
           <Menu.Item onClick={() => run.mutate('csv')}>CSV</Menu.Item>
           <Menu.Item onClick={() => run.mutate('ndjson')}>NDJSON</Menu.Item>
-          <Menu.Label>
-            <Text size="xs">{t('audit.export-limit', { limit: EXPORT_LIMIT })}</Text>
-          </Menu.Label>
+          <Text size="xs" c="dimmed" px="sm" py={4} maw={240}>
+            {t('audit.export-limit', { limit: EXPORT_LIMIT })}
+          </Text>
         </Menu.Dropdown>
       </Menu>
       {run.isError && <ProblemCard error={run.error} />}

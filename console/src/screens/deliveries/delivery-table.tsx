@@ -65,7 +65,7 @@ export function DeliveryTable({ rows, hasWebhook = false }: { rows: readonly Del
   const webhook: Column<Delivery> = {
     label: t('deliveries.webhook'),
     cell: ({ webhook: id }) => (
-      <TextLink to="/webhooks/$id" params={{ id }} size="sm" className="truncate webhook">
+      <TextLink to="/webhooks/$id" params={{ id }} size="sm" className="truncate webhook" title={names.get(id)}>
         {names.get(id) ?? id.slice(0, 8)}
       </TextLink>
     ),

@@ -50,7 +50,7 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly C
         id: 'webhook',
         label: t('deliveries.webhook'),
         cell: ({ webhook }) => (
-          <a className="link truncate webhook" href={`/console/webhooks/${webhook}`}>
+          <a className="link truncate webhook" href={`/console/webhooks/${webhook}`} title={names.get(webhook)}>
             {names.get(webhook) ?? webhook.slice(0, 8)}
           </a>
         ),

@@ -149,7 +149,7 @@ function Verdict({ event, verdict: row }: { event: string; verdict: VerdictOfWeb
   return (
     <Card withBorder p="sm">
       <Group justify="space-between" align="flex-start" gap="xs">
-        <Stack gap={2} miw={0} className="grow">
+        <Stack gap={2} miw={0} className="grow wrap">
           <TextLink to="/webhooks/$id" params={{ id: webhook }} size="sm" fw={600}>
             {name ?? webhook}
           </TextLink>

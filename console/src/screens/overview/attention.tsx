@@ -54,7 +54,7 @@ function TopFailing() {
         {rows.map((row) => (
           <div key={row.document_id}>
             <Group justify="space-between" gap="xs" wrap="nowrap">
-              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" truncate miw={0}>
+              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" miw={0} className="wrap">
                 {nameOf(row)}
               </TextLink>
               <Group gap="xs" wrap="nowrap">
@@ -109,7 +109,7 @@ function NeedsAttention() {
         {found.data?.map((row) => (
           <div key={row.document_id}>
             <Group justify="space-between" gap="xs" wrap="nowrap">
-              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600} truncate miw={0}>
+              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600} miw={0} className="wrap">
                 {nameOf(row)}
               </TextLink>
               <Status name={webhookState(row)} />

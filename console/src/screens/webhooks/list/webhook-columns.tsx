@@ -87,7 +87,7 @@ function Scope({
   const count = activity.get(id)?.event_types
   return (
     <Stack gap={0}>
-      <span className="row-account">
+      <span className="row-account" title={account === null ? undefined : accounts.get(account)}>
         {account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />}
       </span>
       {count !== undefined && (
