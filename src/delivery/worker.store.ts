@@ -19,7 +19,6 @@ const IS_LOCKED = (workerId: string) => `exists (
         and l.database = (select oid from pg_database where datname = current_database())
         and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK(workerId)})`
 
-/** `$hasLock`: a worker may not know that the server has closed its connection, so the server's state counts too. */
 interface RenewedRow {
   worker_id: string | null
   is_expired: boolean
@@ -27,6 +26,7 @@ interface RenewedRow {
   database_ms: number
 }
 
+/** `$hasLock`: a worker may not know that the server has closed its connection, so the server's state counts too. */
 const renew = statement<RenewedRow, { workerId: string; until: Date; hasLock: boolean; now: Date }>(`
   with own as (
     insert into delivery_worker (worker_id, lease_until, has_lock)

@@ -5,6 +5,7 @@ import type { Lookup } from './guard/dns.ts'
 import { resolveTarget } from './guard/resolve.ts'
 import { startDeadline, watchLoop } from './own-fault/loop-watch.ts'
 import { OwnFault } from './own-fault/own-fault.ts'
+import { readErrorCode } from './send/connection.ts'
 import {
   buildConnectionPool,
   type ConnectionPool,
@@ -169,7 +170,7 @@ async function send(
     if (error instanceof GuardedFetchError) throw error
     if (error instanceof OwnFault) refuseOwnFault(error)
     if (request.signal.aborted) throw new GuardedFetchError('TIMEOUT', 'timeout')
-    throw new GuardedFetchError(readCode(error), classifyError(error as Error).errorClass)
+    throw new GuardedFetchError(readErrorCode(error), classifyError(error as Error).errorClass)
   }
 }
 
@@ -201,10 +202,4 @@ function readHeaders(headers: Dispatcher.ResponseData['headers']): Headers {
     for (const item of Array.isArray(value) ? value : [value]) if (item !== undefined) read.append(name, item)
   }
   return read
-}
-
-/** The code of an error, without its text, which contains addresses. */
-function readCode(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : 'FAILED'
 }

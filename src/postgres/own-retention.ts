@@ -127,7 +127,6 @@ export interface WalkRow {
 }
 
 /** The page of a row of `WALK_RESULT`. */
-export function toWalkPage(row: WalkRow | undefined, counts: readonly number[]): WalkPage {
-  const last = row?.last ? { at: new Date(row.last.at), id: row.last.id } : undefined
-  return { counts, seen: row?.seen ?? 0, last }
+export function toWalkPage({ seen, last }: WalkRow, counts: readonly number[]): WalkPage {
+  return { counts, seen, last: last ? { at: new Date(last.at), id: last.id } : undefined }
 }

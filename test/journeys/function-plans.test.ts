@@ -149,7 +149,7 @@ const CHECKS: Record<string, (db: Database) => Promise<unknown>> = {
       operatorPatterns: ['*:*'],
     }),
   'the members among contacts': (db) => listMembersAmong(db, { account: ID, users: [ID] }),
-  'a mail setting': (db) => findMailSetting(db, ID as UserId),
+  'a mail setting': (db) => findMailSetting(db, { user: ID as UserId }),
   'a session of the provider': (db) => findStateByUid(db, { model: 'Session', uid: 'uid 1', now: NOW }),
 }
 

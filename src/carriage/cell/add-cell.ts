@@ -73,8 +73,10 @@ export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<v
   const identity = await identifyHome(deps)
   const cell = deps.open(url)
   try {
-    await checkCandidate(cell.db, { home: identity.home, name })
-    await checkName(deps, input, cell.db)
+    const isThisCell = await checkCandidate(cell.db, { home: identity.home, name })
+    const known = await findCell(home, { name })
+    if (known && known.state !== 'joining' && !isThisCell)
+      throw new CellError('name_taken', `There is a cell ${name}, in another database. Choose another name.`)
     await writeCell(home, { name, url: deps.keyring.seal(url, cellContextOf(name)), now: now() })
     await deps.migrate(url)
     await becomeCell(cell.db, { home: identity.home, name }).catch((error: { code?: string }) => {
@@ -127,8 +129,8 @@ async function identifyHome({ home, newId }: AddCellDeps): Promise<DatabaseIdent
   return identity
 }
 
-/** Refuses a database that is not empty, is home, or belongs to something else. */
-async function checkCandidate(db: Database, wanted: { home: string; name: string }): Promise<void> {
+/** Refuses a database that is not empty, is home, or belongs to something else. Returns whether it already is this cell. */
+async function checkCandidate(db: Database, wanted: { home: string; name: string }): Promise<boolean> {
   const facts = await readCandidateFacts(db).catch((error: Error & { code?: string }) => {
     throw new CellError('cell_unreachable', `The database of the cell cannot be used: ${error.message}.`)
   })
@@ -146,20 +148,12 @@ async function checkCandidate(db: Database, wanted: { home: string; name: string
     if (cell === null) throw new CellError('cell_is_home', 'This database is home itself. Give an empty one.')
     if (cell !== wanted.name)
       throw new CellError('cell_of_another_name', `This database is the cell ${cell}. Use that name, or an empty one.`)
-    return
+    return true
   }
   const isForeign = facts.tables > 0 && !facts.hasMigrations
   if (isForeign || (await hasRows(db, facts.present)))
     throw new CellError('cell_not_empty', 'This database has rows or tables. Give an empty one.')
-}
-
-/** Another database may not take the name of a cell that is there. */
-async function checkName({ home }: AddCellDeps, { name }: AddCellInput, candidate: Database): Promise<void> {
-  const known = await findCell(home, { name })
-  if (!known || known.state === 'joining') return
-  const { hasIdentity } = await readCandidateFacts(candidate)
-  if (hasIdentity && (await findIdentity(candidate))?.cell === name) return
-  throw new CellError('name_taken', `There is a cell ${name}, in another database. Choose another name.`)
+  return false
 }
 
 async function openSource({ home }: AddCellDeps, name: string): Promise<void> {

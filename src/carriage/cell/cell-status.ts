@@ -1,4 +1,10 @@
-import { type CellRecord, cellContextOf, countAccountsByCell, listCells } from '../../postgres/cell/cell.store.ts'
+import {
+  type CellRecord,
+  cellContextOf,
+  countAccountsByCell,
+  findCell,
+  listCells,
+} from '../../postgres/cell/cell.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findIntakeFacts, forgetFault, type IntakeFacts } from '../intake/intake.store.ts'
 import { listMoves, type MoveRecord } from '../move/move.store.ts'
@@ -108,12 +114,8 @@ async function readStatusOf(records: readonly CellRecord[], given: StatusDeps): 
         reference: await readReferenceFacts(db),
       })).catch(() => undefined)
       const isJoining = state === 'joining' && now.getTime() - record.createdAt.getTime() >= joiningMs
-      return {
-        isJoining,
-        status: describe({ name, state, accounts: accounts.get(name) ?? 0, found, source }),
-        found,
-        source,
-      }
+      const status = describe({ name, state, accounts: accounts.get(name) ?? 0, found, source })
+      return { isJoining, status, source }
     }),
   )
   const databases = [
@@ -205,16 +207,23 @@ function findRemedies(
   return remedies
 }
 
+/** The cell with this name. Throws a `CellError`. */
+export async function loadCell(home: Database, name: string): Promise<CellRecord> {
+  const cell = await findCell(home, { name })
+  if (!cell) throw buildUnknownCell(name)
+  return cell
+}
+
+/** The error of a name that no cell has. */
+export const buildUnknownCell = (name: string) =>
+  new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
+
 /** Ends the alarm of a fault in the intake of a database. Throws a `CellError`. */
 export async function acknowledgeFault(
   { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
   name: string,
 ): Promise<void> {
   if (name === 'home') await forgetFault(home)
-  else {
-    const cell = (await listCells(home)).find((each) => each.name === name)
-    if (!cell) throw new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
-    await buildCellUse({ keyring, open })(cell, forgetFault)
-  }
+  else await buildCellUse({ keyring, open })(await loadCell(home, name), forgetFault)
   await record(home, { command: 'cell acknowledge', cell: name })
 }

@@ -1,5 +1,4 @@
 import {
-  type CellRecord,
   changeCellState,
   closeUnusedFence,
   findCell,
@@ -7,10 +6,10 @@ import {
   lockCells,
   removeCell,
 } from '../../postgres/cell/cell.store.ts'
-import { type Database, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
+import { inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
 import type { AddCellDeps } from './add-cell.ts'
 import { CellError } from './cell-error.ts'
-import { buildCellUse } from './cell-status.ts'
+import { buildCellUse, buildUnknownCell, loadCell } from './cell-status.ts'
 import { closeSource } from './close-source.ts'
 import { leaveReference, readSourceFacts } from './reference.store.ts'
 
@@ -36,7 +35,7 @@ export async function dropCell(
   const cell = await findCell(home, { name })
   if (!cell) {
     // A command that was killed has removed the cell, and left what home keeps for it.
-    if ((await readSourceFacts(home, name)).isLost) throw buildUnknown(name)
+    if ((await readSourceFacts(home, name)).isLost) throw buildUnknownCell(name)
     await closeSource(home, name)
     return { isLeft: false }
   }
@@ -67,12 +66,3 @@ export async function dropCell(
 
 /** SQLSTATE of PostgreSQL. */
 const UNDEFINED_FUNCTION = '42883'
-
-const buildUnknown = (name: string) =>
-  new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
-
-async function loadCell(db: Database, name: string): Promise<CellRecord> {
-  const cell = await findCell(db, { name })
-  if (!cell) throw buildUnknown(name)
-  return cell
-}

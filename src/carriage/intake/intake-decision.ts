@@ -1,4 +1,5 @@
 import type { AccountId } from '../../base/id.ts'
+import { parseLsn } from '../../postgres/connection/replica.ts'
 import { CARRIED_HEADER, type CarriedEvent, peekOrigin, readCarried } from '../log/carried-event.ts'
 import type { LogEntry, LogErrorCode } from '../log/log.ts'
 
@@ -72,15 +73,9 @@ function findHeader(headers: LogEntry['headers']): string | undefined {
 
 const concerns = (origin: string, self: string) => (self === 'home' ? origin !== 'home' : origin === 'home')
 
-/** The number of a position of PostgreSQL's log of changes (`16/B374D848`). Pure. */
-export function numberOf(position: string): bigint {
-  const [high = '0', low = '0'] = position.split('/')
-  return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`)
-}
-
 function findLater(one: string | undefined, two: string | undefined): string | undefined {
   if (one === undefined || two === undefined) return one ?? two
-  return numberOf(one) >= numberOf(two) ? one : two
+  return parseLsn(one) >= parseLsn(two) ? one : two
 }
 
 /** Why a position is of no use any more. */

@@ -273,6 +273,19 @@ test('a log that is away is waited for, and the failure is told once', async () 
   expect(under.told.lines.at(-1)).toBe('events of other databases are taken in again')
 })
 
+test('a fault that cannot be kept is a failure, and is kept once it can be', async () => {
+  await using under = await buildIntakeUnderTest()
+  await under.append(under.message())
+  await under.settle()
+  await under.pool.query('alter table log_intake add constraint faultless check (fault is null)')
+  under.log.replace()
+  expect(await under.settle()).toBe(1_000)
+  expect(under.told).toMatchObject({ faults: [], failed: 1, lines: [expect.stringContaining('not taken in')] })
+  await under.pool.query('alter table log_intake drop constraint faultless')
+  await under.settle()
+  expect(under.told.faults).toEqual(['replaced'])
+})
+
 test('an idle intake renews its right every five seconds, and sees what changed meanwhile', async () => {
   await using under = await buildIntakeUnderTest()
   const { pool, intake } = under

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type Clock, readMonotonicMs, systemClock } from '../../base/clock.ts'
 import type { Loop } from '../../base/rounds.ts'
+import { parseLsn } from '../../postgres/connection/replica.ts'
 import type { OwnEdges } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type EventLog, fingerprintOf, type LogEntry, LogError, type LogPosition } from '../log/log.ts'
@@ -19,7 +20,6 @@ import {
   type IntakeDecision,
   type IntakeFault,
   type IntakePlace,
-  numberOf,
 } from './intake-decision.ts'
 import { buildSuspicion } from './suspicion.ts'
 
@@ -151,7 +151,7 @@ export function buildIntake(given: IntakeDeps): Intake {
     const decision = await decide(deps, entries)
     if (!(await hasRows(decision))) return REFERENCE_POLL_MS
     const to = last
-      ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence }
+      ? { incarnation: end?.incarnation ?? (seen.incarnation as string), sequence: last.sequence }
       : (end as LogPosition)
     const message = { storedAt: at?.storedAt ?? null, fingerprint: at ? fingerprintOf(at) : null }
     const isHome = deps.self === 'home'
@@ -174,7 +174,7 @@ export function buildIntake(given: IntakeDeps): Intake {
       }
       return wait
     } catch (error) {
-      return fail(error).catch(() => RETRY_MS)
+      return fail(error).catch(fail)
     }
   }
 
@@ -205,8 +205,6 @@ async function decide(deps: IntakeDeps, entries: readonly LogEntry[]): Promise<I
   const { own } = await deps.readOwnEdges()
   return decideIntake(entries, { ...given, own: new Map(own.map(({ account, before }) => [account, before])) })
 }
-
-const incarnationOf = ({ incarnation }: IntakeState): string => incarnation as string
 
 /**
  * The next messages. Read from an instant, `end` is the log before that read, with its last message: its incarnation
@@ -246,10 +244,10 @@ function buildReferenceCheck(db: Database, self: string): (decision: IntakeDecis
   let known = 0n
   return async ({ reference }) => {
     if (reference === undefined || self === 'home') return true
-    const needed = numberOf(reference)
+    const needed = parseLsn(reference)
     if (needed <= known) return true
     const position = await findReferencePosition(db)
-    if (position !== undefined) known = numberOf(position)
+    if (position !== undefined) known = parseLsn(position)
     return needed <= known
   }
 }

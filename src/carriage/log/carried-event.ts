@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type AccountId, type EventId, isUuid, type WebhookId } from '../../base/id.ts'
 import type { EventRecord } from '../../event/occurrence/event.store.ts'
+import { CELL_NAME } from '../../postgres/cell/cell-name.ts'
 
 /** The header that databases of one service read: what the envelope lacks, sealed. */
 export const CARRIED_HEADER = 'Signalbox-Carried'
@@ -42,7 +43,6 @@ export function writeCarried(event: LoggedEvent & { carried: Carried }): string 
   return text.replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-const NAME = /^[a-z][a-z0-9-]{0,30}$/
 const POSITION = /^[0-9A-F]{1,8}\/[0-9A-F]{1,8}$/
 
 /** Characters of a text of an event at most, as PostgreSQL keeps it: no NUL and no half of a pair. */
@@ -57,7 +57,7 @@ const LATEST_MS = Date.UTC(9999, 11, 31)
 const CHECKS: readonly ((value: unknown) => boolean)[] = [
   (value) => value === VERSION,
   isId,
-  (value) => typeof value === 'string' && NAME.test(value),
+  (value) => typeof value === 'string' && CELL_NAME.test(value),
   orNull((value) => typeof value === 'string' && POSITION.test(value)),
   isId,
   isText,

@@ -40,7 +40,7 @@ import { enter, MoveSupersededError, type RunningMove } from './running-move.ts'
 import { hasTaken } from './taken.ts'
 
 /** Does one effect, which may have been done before. False: it has to wait. */
-export async function perform(running: RunningMove, effect: MoveEffect): Promise<boolean> {
+export async function perform(running: RunningMove, effect: Exclude<MoveEffect, { kind: 'end' }>): Promise<boolean> {
   const { move, at } = running
   const { account } = move
   switch (effect.kind) {
@@ -85,8 +85,6 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
       return leave(running, effect.at)
     case 'clear':
       await clear(running, effect.at)
-      return true
-    case 'end':
       return true
   }
 }

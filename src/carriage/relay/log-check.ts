@@ -1,11 +1,10 @@
+import { isUuid } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type EventLog, LOG_SKEW_MS, type LogState } from '../log/log.ts'
 import { decideLoss, type FoundLoss, type KnownOfLog } from './loss.ts'
 import { findOwnEvents } from './own-event.store.ts'
 
 const LOOK_SIZE = 250
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Compares the log with what its database knows of it: the state and its messages, read at once. Throws a `LogError`. */
 export async function examineLog(
@@ -50,7 +49,7 @@ async function findOwnUpTo(
   const before = Math.max(firstSequence - 1, last - LOOK_SIZE)
   if (before >= last) return undefined
   const entries = await log.read({ from: { incarnation, sequence: before }, limit: last - before })
-  const looked = entries.filter(({ sequence, id }) => sequence <= last && UUID.test(id))
+  const looked = entries.filter(({ sequence, id }) => sequence <= last && isUuid(id))
   const own = await findOwnEvents(
     db,
     looked.map(({ id }) => id),

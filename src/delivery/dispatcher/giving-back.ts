@@ -25,8 +25,6 @@ export interface GivingBack {
   add(claim: Claim, error: unknown): void
   /** Whether this process pauses claims, because it lacks a resource that every attempt needs. */
   isPaused(): boolean
-  /** End of the pause, in Unix milliseconds. */
-  pausedUntilMs(): number
   /** Reports a made attempt: the next fault waits for the shortest time again. */
   noteAttempt(): void
   /** Resolves when no release is pending; undefined when none is. */
@@ -84,7 +82,6 @@ export function buildGivingBack(deps: GivingBackDeps, onDone: (claims: readonly 
       giving ??= giveAll()
     },
     isPaused: () => clock.now() < pausedUntilMs,
-    pausedUntilMs: () => pausedUntilMs,
     noteAttempt: () => {
       if (clock.now() >= waitUntilMs) waitMs = FIRST_WAIT_MS
     },

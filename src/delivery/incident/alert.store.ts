@@ -49,7 +49,7 @@ export async function insertIncidents(db: Database, incidents: readonly Incident
 }
 
 /** Ends the open incidents of this kind for any of the subjects. */
-export const resolveIncidents = statement<never, { incident: string; subjects: readonly string[]; now: Date }>(`
+export const resolveIncidents = changeStatement<{ incident: string; subjects: readonly string[]; now: Date }>(`
   update alert_incident set resolved_at = $now, due_at = $now, attempts = 0
   where incident = $incident and subject = any($subjects::text[]) and resolved_at is null`)
 
@@ -118,10 +118,10 @@ export async function claimIncidents(
   }))
 }
 
-const markFiring = statement<never, { id: IncidentId; now: Date }>(
+const markFiring = changeStatement<{ id: IncidentId; now: Date }>(
   'update alert_incident set firing_posted_at = $now, due_at = $now, attempts = 0 where document_id = $id',
 )
-const markResolved = statement<never, { id: IncidentId; now: Date }>(
+const markResolved = changeStatement<{ id: IncidentId; now: Date }>(
   'update alert_incident set resolved_posted_at = $now where document_id = $id',
 )
 

@@ -2,7 +2,7 @@ import { NIL_ID } from '../../base/id.ts'
 import { type ChangedColumns, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { compileFragment } from '../../postgres/statement/fragment.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { columnStatement, rowStatement } from '../../postgres/statement/statement.ts'
 import type { JobStatus } from './job-state.ts'
 
 const RUNNING_LIMIT = 100
@@ -47,20 +47,19 @@ export function buildJobTable<Id extends string, Job extends object, Progress ex
   progress: ChangedColumns<Progress>
 }): JobTable<Id, Job, Progress> {
   const { table, members } = parts
-  const selectOne = statement<Job, { id: string }>(`select ${members} from ${table} where document_id = $id`)
-  const moveOne = statement<Job, JobTransition & { id: string }>(`
+  const find = rowStatement<Job, { id: string }>(`select ${members} from ${table} where document_id = $id`)
+  const moveOne = rowStatement<Job, JobTransition & { id: string }>(`
     update ${table} set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
     where document_id = $id and status = any($from) returning ${members}`)
-  const selectRunning = statement<{ document_id: Id }, { after: string }>(`
+  const selectRunning = columnStatement<Id, { after: string }>(`
     select document_id from ${table} where status = 'running' and document_id > $after
     order by document_id limit ${RUNNING_LIMIT}`)
   const columns = { ...parts.progress, ...CHANGED, now: 'updated_at = $now' }
   const changeColumns = columnChange<Record<string, unknown>>(table, columns, members)
   return {
-    find: async (db, id) => (await selectOne(db, { id }))[0],
-    move: async (db, id, step) => (await moveOne(db, { id, ...step }))[0],
-    listRunning: async (db, after) =>
-      (await selectRunning(db, { after: after ?? NIL_ID })).map((row) => row.document_id),
+    find: (db, id) => find(db, { id }),
+    move: (db, id, step) => moveOne(db, { id, ...step }),
+    listRunning: (db, after) => selectRunning(db, { after: after ?? NIL_ID }),
     change: async (db, id, change, now) => {
       const { rows } = await db.executeQuery<Job>(compileFragment(changeColumns(id, { ...change, now })))
       if (!rows[0]) throw new Error(`no row of ${table} has the id ${id}`)

@@ -1,11 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { HttpSender } from '../../outbound/send/http-sender.ts'
 import type { PostResult, PostTimings } from '../../outbound/send/post-result.ts'
-import type { SigningKeys } from '../../outbound/signature.ts'
 import type { Span } from '../../tracing/tracer.ts'
 import { type AttemptResult, classifyResult, type ErrorClass } from './attempt-result.ts'
 import { buildDeliveryHeaders } from './delivery-headers.ts'
-import type { SecretCache } from './secret-cache.ts'
+import { openSealed, type SecretCache } from './secret-cache.ts'
 
 export interface SignedPostDeps {
   secrets: SecretCache
@@ -48,12 +47,13 @@ export interface SignedPost {
  * `OwnFault` where this process could not post. `signal` interrupts the POST.
  */
 export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promise<PostOutcome> {
-  const secret = openSecret(deps.secrets, post)
-  if ('errorClass' in secret) return withoutPost(secret.errorClass)
+  const secret = openSealed(deps.secrets, post.receiver, post.secretEncrypted)
+  if (secret === undefined) return withoutPost('secret_missing')
+  if (secret === 'unreadable') return withoutPost('secret_unreadable')
   const { url, body, signal, signingKey, eventId, eventType, deliveryId, attempt } = post
   const headers = buildDeliveryHeaders({
     userAgent: deps.userAgent,
-    secret: secret.keys,
+    secret,
     signingKey,
     eventId,
     eventType,
@@ -85,18 +85,6 @@ export function endSpan(span: Pick<Span, 'end'>): (error: unknown) => never {
   return (error) => {
     span.end({ durationMs: 0, attributes: { 'error.type': 'own_fault' }, isError: true })
     throw error
-  }
-}
-
-function openSecret(
-  secrets: SecretCache,
-  { receiver, secretEncrypted }: SignedPost,
-): { keys: SigningKeys } | { errorClass: ErrorClass } {
-  if (secretEncrypted === null) return { errorClass: 'secret_missing' }
-  try {
-    return { keys: secrets.open(receiver, secretEncrypted) }
-  } catch {
-    return { errorClass: 'secret_unreadable' }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
 import { type Claim, listBlocked, type ReclaimRequest, type WorkerRoom } from '../policy.ts'
 
 /** The statements that every queue of deliveries has besides claim and settle. */
@@ -19,15 +19,12 @@ export function releaseStatement(
 export function lostStatement<Lost extends Claim>(
   text: string,
 ): (db: Database, request: ReclaimRequest) => Promise<Lost[]> {
-  const select = statement<Lost, Pick<ReclaimRequest, 'workerId' | 'claimedBefore' | 'limit'>>(text)
-  return (db, request) => select(db, request)
+  return statement<Lost, Pick<ReclaimRequest, 'workerId' | 'claimedBefore' | 'limit'>>(text)
 }
 
 /** A statement of the `due_at` of the next row whose group is not in `$blocked`; null when none waits. */
 export function nextDueStatement(text: string): (db: Database, room?: WorkerRoom) => Promise<Date | null> {
-  const select = statement<{ due_at: Date | null }, { workerId: string | null; blocked: readonly string[] }>(text)
-  return async (db, room) => {
-    const [row] = await select(db, { workerId: room?.workerId ?? null, blocked: room ? listBlocked(room) : [] })
-    return row?.due_at ?? null
-  }
+  const find = valueStatement<Date | null | undefined, { workerId: string | null; blocked: readonly string[] }>(text)
+  return async (db, room) =>
+    (await find(db, { workerId: room?.workerId ?? null, blocked: room ? listBlocked(room) : [] })) ?? null
 }

@@ -39,11 +39,13 @@ export function buildRoutedPolicies(
       const isTaken = waitOver
         ? await dispatcher.mutex.takeBefore(waitOver)
         : await dispatcher.mutex.take().then(() => true)
-      if (isTaken) taken.push(dispatcher)
+      if (!isTaken) {
+        release()
+        return undefined
+      }
+      taken.push(dispatcher)
     }
-    if (taken.length === dispatchers.length) return release
-    release()
-    return undefined
+    return release
   }
 
   return {

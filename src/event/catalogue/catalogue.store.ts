@@ -107,20 +107,16 @@ type NewExternalType = Pick<
   'id' | 'internal' | 'accountScope' | 'description' | 'isTenantVisible' | 'group'
 > & { now: Date }
 
-const insertExternal = statement<EventTypeRecord, NewExternalType & { example: string }>(`
+const insertExternal = rowStatement<EventTypeRecord, NewExternalType & { example: string }>(`
   insert into event as e (document_id, internal, account_scope, source, is_tenant_visible, description, "group", example,
     created_at, updated_at)
   values ($id, $internal, $accountScope, 'external', $isTenantVisible, $description, $group, $example::jsonb, $now, $now)
   on conflict (internal) do nothing returning ${eventType.members('e')}`)
 
 /** Inserts an event type that another service owns (docs/contract/events.md#publishing-from-outside). Undefined when the name is taken. */
-export async function insertExternalEventType(
-  db: Database,
-  row: NewExternalType,
-): Promise<EventTypeRecord | undefined> {
+export function insertExternalEventType(db: Database, row: NewExternalType): Promise<EventTypeRecord | undefined> {
   const example = JSON.stringify(buildExample({ ...row, readPath: null }))
-  const [inserted] = await insertExternal(db, { ...row, example })
-  return inserted
+  return insertExternal(db, { ...row, example })
 }
 
 /** Activates or deactivates an event type. Undefined for an unknown, an unchanged, or a `kept` one. */

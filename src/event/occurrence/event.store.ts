@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import { buildPart, type OwnAccount, type RowList } from '../../http/listing/page.ts'
-import type { RowOwner } from '../../http/route/cell-key.ts'
+import type { FindOwner, RowOwner } from '../../http/route/cell-key.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
@@ -16,13 +16,7 @@ import {
   nameValues,
 } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import {
-  closingStatement,
-  columnStatement,
-  rowStatement,
-  statement,
-  testStatement,
-} from '../../postgres/statement/statement.ts'
+import { closingStatement, columnStatement, rowStatement, testStatement } from '../../postgres/statement/statement.ts'
 import { EventRow } from './event.schema.ts'
 
 /** The columns of a recorded event, with their types. */
@@ -132,13 +126,10 @@ export const isVisibleTo = testStatement<{ id: string; accounts: readonly Accoun
   where o.document_id = $id and o.account = any($accounts::uuid[])
     and o.event = any(${VISIBLE_TYPES('$accounts::uuid[]')})`)
 
-const selectOwner = statement<RowOwner, { id: string }>('select account from event_occurrence where document_id = $id')
+const findOwner = rowStatement<RowOwner, { id: string }>('select account from event_occurrence where document_id = $id')
 
 /** The owner of the event with this id. */
-export async function findEventOwner(db: Database, id: string): Promise<RowOwner | undefined> {
-  const [owner] = await selectOwner(db, { id })
-  return owner
-}
+export const findEventOwner: FindOwner = (db, id) => findOwner(db, { id })
 
 /** The event with this id. */
 export const findEvent = rowStatement<StoredEvent, { id: string }>(

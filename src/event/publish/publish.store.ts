@@ -1,6 +1,6 @@
 import type { AccountId, EventId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { EventRecord } from '../occurrence/event.store.ts'
 
@@ -39,19 +39,18 @@ interface Asked {
   accounts: readonly string[]
 }
 
-const readContext = statement<ContextRow, Asked>(`select ${READ_CONTEXT}`)
+const toContext = ({ types, accounts }: ContextRow): PublishContext => ({
+  eventTypes: new Map(types.map((type) => [type.internal, type])),
+  accounts: new Set(accounts),
+})
 
 /** Reads the facts for the checks of publications. */
-export async function readPublishContext(db: Database, asked: Asked): Promise<PublishContext> {
-  const [row] = await readContext(db, asked)
-  return toContext(row as ContextRow)
-}
+export const readPublishContext = soleRowStatement<ContextRow, Asked, PublishContext>(
+  `select ${READ_CONTEXT}`,
+  toContext,
+)
 
-function toContext({ types, accounts }: ContextRow): PublishContext {
-  return { eventTypes: new Map(types.map((type) => [type.internal, type])), accounts: new Set(accounts) }
-}
-
-const record = statement<
+const record = soleRowStatement<
   ContextRow & { taken: EventId[] },
   Asked & {
     caller: string
@@ -114,7 +113,7 @@ export async function recordPublications(
   const { caller, keys, events, asked, expiredAt, now } = input
   const keyed = new Set(keys.map((key) => key.eventId))
   const column = <Value>(pick: (event: EventRecord) => Value) => events.map(pick)
-  const [row] = await record(db, {
+  const { taken, ...context } = await record(db, {
     ...asked,
     caller,
     keys: keys.map((key) => key.key),
@@ -133,7 +132,6 @@ export async function recordPublications(
     expiredAt,
     now,
   })
-  const { taken, ...context } = row as ContextRow & { taken: EventId[] }
   return { ...toContext(context), taken: new Set(taken) }
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listNames } from '../../postgres/statement/fragment.ts'
-import { statement, valueStatement } from '../../postgres/statement/statement.ts'
+import { soleRowStatement, valueStatement } from '../../postgres/statement/statement.ts'
 import { AUDIT_COLUMNS } from './audit.store.ts'
 
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
@@ -43,7 +43,12 @@ export const deleteOldEvents = valueStatement<number, { before: Date; limit: num
     order by e.created_at limit $limit for update skip locked`),
 )
 
-const deletePassed = statement<{ deleted: number } & WalkRow, WalkParams & { auditBefore: Date }>(
+/** Deletes such events of a page of a walk, but those of accounts that keep longer. Counts them. */
+export const deletePassedEvents = soleRowStatement<
+  { deleted: number } & WalkRow,
+  WalkParams & { auditBefore: Date },
+  WalkPage
+>(
   deleteSelected(
     `
     select e.document_id from event_occurrence e
@@ -51,16 +56,11 @@ const deletePassed = statement<{ deleted: number } & WalkRow, WalkParams & { aud
     for update skip locked`,
     { parts: walkPage('event_occurrence'), result: WALK_RESULT },
   ),
+  (row) => toWalkPage(row, [row.deleted]),
 )
 
-/** Deletes such events of a page of a walk, but those of accounts that keep longer. Counts them. */
-export async function deletePassedEvents(db: Database, params: WalkParams & { auditBefore: Date }): Promise<WalkPage> {
-  const [row] = await deletePassed(db, params)
-  return toWalkPage(row, [row?.deleted ?? 0])
-}
-
-const deleteOwn = statement<
-  { deleted: number },
+const deleteOwn = valueStatement<
+  number,
   { accounts: readonly string[]; edges: readonly Date[]; limit: number; auditBefore: Date }
 >(
   deleteSelected(`
@@ -73,10 +73,9 @@ const deleteOwn = statement<
 )
 
 /** Deletes such events of the accounts with a retention of their own. Returns their number. */
-export async function deleteOwnEvents(
+export function deleteOwnEvents(
   db: Database,
   { own, auditBefore, limit }: { own: OwnEdges['own']; auditBefore: Date; limit: number },
 ): Promise<number> {
-  const [row] = await deleteOwn(db, { ...toEdgeColumns(own), auditBefore, limit })
-  return row?.deleted ?? 0
+  return deleteOwn(db, { ...toEdgeColumns(own), auditBefore, limit })
 }

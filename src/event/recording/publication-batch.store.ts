@@ -1,7 +1,7 @@
 import { type NamedPart, type RoutedRows, routeInline } from '../../delivery/routing/routing.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { fragment, listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { soleRowStatement } from '../../postgres/statement/statement.ts'
 import { buildQueueInsert, EVENT_COLUMNS, type EventRecord, toEventValues } from '../occurrence/event.store.ts'
 import type { PublishedPair } from '../publish/publish.ts'
 import {
@@ -76,7 +76,7 @@ const RECORDED = `
 
 const IS_QUEUED = 'exists (select from queued) as is_queued'
 
-const record = statement<{ broken: number[]; is_queued: boolean }, Record<string, unknown[]>>(
+const record = soleRowStatement<{ broken: number[]; is_queued: boolean }, Record<string, unknown[]>>(
   `with ${HEAD}, inline as (select false as is_inline), ${RECORDED} select ${BROKEN}, ${IS_QUEUED}`,
 )
 
@@ -93,8 +93,8 @@ export async function recordPublicationBatch(
   db: Database,
   items: readonly Publications[],
 ): Promise<RecordedPublications> {
-  const [row] = await record(db, listValues(items))
-  return { broken: new Set(row?.broken), isQueued: row?.is_queued ?? false }
+  const { broken, is_queued: isQueued } = await record(db, listValues(items))
+  return { broken: new Set(broken), isQueued }
 }
 
 /** Does so and routes the events in that statement, unless they have too many rows. */

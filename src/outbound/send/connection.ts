@@ -2,6 +2,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type buildConnector, Client } from 'undici'
 import { parseAddress } from '../guard/address.ts'
+import { effectivePort } from '../guard/callback-url.ts'
 import type { ResolvedAddress } from '../guard/resolve.ts'
 import { type LoopWatch, startDeadline } from '../own-fault/loop-watch.ts'
 import { findDialFault, OwnFault } from '../own-fault/own-fault.ts'
@@ -173,7 +174,7 @@ function buildTcpOptions(target: ConnectionTarget, url: URL) {
   return {
     // A literal is dialled directly; for a name the socket uses only the look-up below.
     host: dialled.length === 1 ? dialled[0]!.address : target.hostname,
-    port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
+    port: effectivePort(url),
     autoSelectFamily: dialled.length > 1,
     autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
     lookup: (_hostname: string, _options: unknown, callback: (error: null, addresses: ResolvedAddress[]) => void) =>

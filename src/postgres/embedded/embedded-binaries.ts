@@ -205,21 +205,19 @@ async function hasWorkingServer(nativeDir: string, user: ServerUser | undefined)
 
 export interface BinariesInput {
   platform: NodeJS.Platform
-  arch: string
   user: ServerUser | undefined
   /** Folders for a copy, best first. */
   stagingDirs: string[]
-  /** Replaces the installed programs; tests copy them below a closed directory. */
-  binaries?: Binaries | undefined
+  /** The installed programs. */
+  binaries: Binaries
 }
 
 /**
  * Returns the folder to run the programs from, for this user: the installed one if that works, else a copy in the first
- * staging folder that works. Throws `platform_unsupported`, `binaries_missing`, or `postgres_failed_to_start` when none
- * works.
+ * staging folder that works. Throws `postgres_failed_to_start` when none works.
  */
 export async function prepareBinaries(input: BinariesInput): Promise<string> {
-  const binaries = input.binaries ?? (await loadBinaries(input.platform, input.arch))
+  const { binaries } = input
   const { nativeDir } = binaries
   const decision = decideBinaries({
     user: input.user,

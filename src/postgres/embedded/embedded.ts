@@ -76,7 +76,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
     const release = await takeDataDirLock(dataDir, options.random)
     try {
-      return await startLocked({ ...options, platform: { ...options.platform, binaries } }, dataDir, release)
+      return await startLocked(options, { dataDir, binaries, release })
     } catch (error) {
       await release()
       throw error
@@ -88,8 +88,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
 async function startLocked(
   options: EmbeddedPostgresOptions,
-  dataDir: string,
-  release: () => Promise<void>,
+  { dataDir, binaries, release }: { dataDir: string; binaries: Binaries; release: () => Promise<void> },
 ): Promise<EmbeddedPostgres> {
   const { stop } = options
   const platform = options.platform?.platform ?? process.platform
@@ -100,10 +99,9 @@ async function startLocked(
     : [join(dataDir, 'postgres-programs')]
   const nativeDir = await prepareBinaries({
     platform,
-    arch: options.platform?.arch ?? process.arch,
     user,
     stagingDirs: options.platform?.stagingDirs ?? defaultStagingDirs,
-    binaries: options.platform?.binaries,
+    binaries,
   })
   const settings = options.settings ?? {}
   stop?.throwIfAborted()

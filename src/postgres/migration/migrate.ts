@@ -226,15 +226,15 @@ export function planMigrations(
 
 const MESSAGES = {
   schema_ahead: (name: string) =>
-    `The database has migration ${name}, which this release does not contain and cannot run on: it is not additive. Run the newer release, or restore the backup of before the upgrade`,
+    `The database has migration ${name}, which this release does not contain and cannot run on: it is not additive. Run the newer release, or restore the backup of before the upgrade.`,
   schema_diverged: (name: string) =>
-    `The database has migration ${name}, which this release does not contain, and lacks one that it contains: they are of two lines of development. Run a release that contains both`,
+    `The database has migration ${name}, which this release does not contain, and lacks one that it contains: they are of two lines of development. Run a release that contains both.`,
   migration_edited: (name: string) =>
-    `Migration ${name} was edited after it ran. Restore the file; put changes into a new one`,
+    `Migration ${name} was edited after it ran. Restore the file; put changes into a new one.`,
 }
 
 function buildMigrationError(code: MigrationErrorCode & keyof typeof MESSAGES, name: string): MigrationError {
-  return new MigrationError(code, `${MESSAGES[code](name)} (${code}: see docs/operations.md, ${code}).`)
+  return new MigrationError(code, MESSAGES[code](name))
 }
 
 async function runMigration(client: pg.Client, migration: Migration, now: Date): Promise<void> {
@@ -252,8 +252,10 @@ async function runMigration(client: pg.Client, migration: Migration, now: Date):
     // The server also rolls back a lost connection; the first error is the cause.
     await client.query('rollback').catch(() => {})
     const { message } = error as Error
-    throw new MigrationError('migration_failed', `Migration ${migration.name} failed and was rolled back: ${message}`, {
-      cause: error,
-    })
+    throw new MigrationError(
+      'migration_failed',
+      `Migration ${migration.name} failed and was rolled back: ${message}.`,
+      { cause: error },
+    )
   }
 }

@@ -9,4 +9,8 @@ export type MigrationErrorCode =
   | 'migration_failed'
 
 /** A migration that cannot run, or a schema that this program cannot run on; the message names it and the remedy. */
-export class MigrationError extends CodedError<MigrationErrorCode> {}
+export class MigrationError extends CodedError<MigrationErrorCode> {
+  constructor(code: MigrationErrorCode, message: string, options?: ErrorOptions) {
+    super(code, `${message} (${code}: see docs/operations.md, ${code})`, options)
+  }
+}

@@ -1,5 +1,6 @@
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, valueStatement } from '../../postgres/statement/statement.ts'
 
 /** Widths of the sums of a breakdown, the narrowest first, as PostgreSQL writes them. */
 const WIDTHS = { five_minutes: '5 minutes', hour: '1 hour', day: '1 day' } as const
@@ -20,7 +21,7 @@ const oldOf = (width: Width) => `
 
 /** Written in the order of keys, so that no two processes wait for each other. */
 const widen = (from: Width, to: Width) =>
-  statement<{ moved: number }, { before: Date; limit: number }>(`
+  valueStatement<number, { before: Date; limit: number }>(`
   with taken as (
     delete from webhook_breakdown where ctid = any(array(${oldOf(from)})) returning *
   ), widened as (
@@ -34,13 +35,11 @@ const widen = (from: Width, to: Width) =>
 const widenToHours = widen('five_minutes', 'hour')
 const widenToDays = widen('hour', 'day')
 
-const deleteDays = statement<{ moved: number }, { before: Date; limit: number }>(`
-  with taken as (
-    delete from webhook_breakdown where ctid = any(array(${oldOf('day')})) returning 1
-  )
-  select count(*)::int as moved from taken`)
+const deleteDays = changeStatement<{ before: Date; limit: number }>(
+  `delete from webhook_breakdown where ctid = any(array(${oldOf('day')}))`,
+)
 
-const widenWebhooks = statement<{ moved: number }, { before: Date; limit: number }>(`
+const widenWebhooks = valueStatement<number, { before: Date; limit: number }>(`
   with taken as (
     delete from webhook_outcome_hour where ctid = any(array(
       select ctid from webhook_outcome_hour where hour < $before order by hour limit $limit for update skip locked))
@@ -54,13 +53,7 @@ const widenWebhooks = statement<{ moved: number }, { before: Date; limit: number
   )
   select count(*)::int as moved from taken`)
 
-const deleteDaysOfWebhooks = statement<{ moved: number }, { before: Date; limit: number }>(`
-  with taken as (
-    delete from webhook_outcome_day where ctid = any(array(
-      select ctid from webhook_outcome_day where day < $before order by day limit $limit for update skip locked))
-    returning 1
-  )
-  select count(*)::int as moved from taken`)
+const deleteDaysOfWebhooks = deletionOfOld('webhook_outcome_day', { key: 'ctid', time: 'day' })
 
 /** End of the sums of each width. */
 interface WidenBefore {
@@ -71,12 +64,11 @@ interface WidenBefore {
 
 /** Widens up to `limit` sums of each width from before its instant, and deletes days. Returns the largest number. */
 export async function widenBreakdowns(db: Database, before: WidenBefore, limit: number): Promise<number> {
-  const moved = [
+  return Math.max(
     await widenToHours(db, { before: before.fiveMinutes, limit }),
     await widenToDays(db, { before: before.hours, limit }),
     await deleteDays(db, { before: before.days, limit }),
     await widenWebhooks(db, { before: before.hours, limit }),
-    await deleteDaysOfWebhooks(db, { before: before.days, limit }),
-  ]
-  return Math.max(...moved.map(([row]) => row?.moved ?? 0))
+    await deleteDaysOfWebhooks(db, before.days, limit),
+  )
 }

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { NIL_ID } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { columnStatement, soleRowStatement, statement, testStatement } from '../../postgres/statement/statement.ts'
 import type { ArchiveKind, ArchiveRow } from './archive-kind.ts'
 import type { Position } from './manifest.ts'
 
@@ -18,7 +18,7 @@ const ACCOUNTS = 1_000
 
 /** Each account is found behind the one before it, without the rows between. */
 const listAccounts = (table: string) =>
-  statement<{ account: string }, { after: string }>(`
+  columnStatement<string, { after: string }>(`
   with recursive found as (
     (select account from ${table} where account > $after::uuid order by account limit 1)
     union all
@@ -34,10 +34,10 @@ export async function* listArchivedAccounts(db: Database, kind: ArchiveKind): As
   let after: string = NIL_ID
   for (;;) {
     const found = await accountLists[kind](db, { after })
-    for (const { account } of found) yield account
+    yield* found
     const last = found.at(-1)
     if (!last || found.length < ACCOUNTS) return
-    after = last.account
+    after = last
   }
 }
 
@@ -58,24 +58,23 @@ const OWNED = 't.account = $account::uuid and '
 
 const dayLists = {
   deliveries: {
-    own: statement<{ day: string }, { account: string; before: Date }>(listDays(TABLES.deliveries, OWNED)),
-    all: statement<{ day: string }, { before: Date }>(listDays(TABLES.deliveries, '')),
+    own: columnStatement<string, { account: string; before: Date }>(listDays(TABLES.deliveries, OWNED)),
+    all: columnStatement<string, { before: Date }>(listDays(TABLES.deliveries, '')),
   },
   events: {
-    own: statement<{ day: string }, { account: string; before: Date }>(listDays(TABLES.events, OWNED)),
-    all: statement<{ day: string }, { before: Date }>(listDays(TABLES.events, '')),
+    own: columnStatement<string, { account: string; before: Date }>(listDays(TABLES.events, OWNED)),
+    all: columnStatement<string, { before: Date }>(listDays(TABLES.events, '')),
   },
 }
 
 /** The days of UTC before `before` that have rows of an account; for none those that have rows at all. */
-export async function listArchivedDays(
+export function listArchivedDays(
   db: Database,
   kind: ArchiveKind,
   { account, before }: { account: string | null; before: Date },
 ): Promise<string[]> {
   const { own, all } = dayLists[kind]
-  const found = account === null ? await all(db, { before }) : await own(db, { account, before })
-  return found.map(({ day }) => day)
+  return account === null ? all(db, { before }) : own(db, { account, before })
 }
 
 export interface ArchivePage {
@@ -161,10 +160,10 @@ const eventPage = (owned: string, mine: string) => `${page(TABLES.events, owned)
 
 const [OF_NONE, OF_NONE_EVENT] = [' and p.account is null', ' and d.account is null']
 
-const readOwnDeliveries = statement<ArchivePage, DeliveryParams & { account: string }>(deliveryPage(OWNED, ''))
-const readOtherDeliveries = statement<ArchivePage, DeliveryParams>(deliveryPage('', OF_NONE))
-const readOwnEvents = statement<ArchivePage, PageParams & { account: string }>(eventPage(OWNED, ''))
-const readOtherEvents = statement<ArchivePage, PageParams>(eventPage('', OF_NONE_EVENT))
+const readOwnDeliveries = soleRowStatement<ArchivePage, DeliveryParams & { account: string }>(deliveryPage(OWNED, ''))
+const readOtherDeliveries = soleRowStatement<ArchivePage, DeliveryParams>(deliveryPage('', OF_NONE))
+const readOwnEvents = soleRowStatement<ArchivePage, PageParams & { account: string }>(eventPage(OWNED, ''))
+const readOtherEvents = soleRowStatement<ArchivePage, PageParams>(eventPage('', OF_NONE_EVENT))
 
 /** Subject of a page. */
 export interface PageInput {
@@ -179,36 +178,29 @@ export interface PageInput {
 }
 
 /** The rows after a position, up to `limit`, in the order of creation. */
-export async function readArchivePage(db: Database, kind: ArchiveKind, input: PageInput): Promise<ArchivePage> {
+export function readArchivePage(db: Database, kind: ArchiveKind, input: PageInput): Promise<ArchivePage> {
   const { account, after, end, since, through, limit } = input
   const given = { ...after, end, limit }
   const ended = { ...given, since: since ?? '-infinity', through }
-  const reads = {
-    deliveries: () =>
-      account === null ? readOtherDeliveries(db, ended) : readOwnDeliveries(db, { ...ended, account }),
-    events: () => (account === null ? readOtherEvents(db, given) : readOwnEvents(db, { ...given, account })),
-  }
-  const [found] = await reads[kind]()
-  return found as ArchivePage
+  if (kind === 'deliveries')
+    return account === null ? readOtherDeliveries(db, ended) : readOwnDeliveries(db, { ...ended, account })
+  return account === null ? readOtherEvents(db, given) : readOwnEvents(db, { ...given, account })
 }
 
-const findOpenOwn = statement<{ is_open: boolean }, { account: string; start: Date; end: Date }>(`
-  select exists (
-    select from webhook_dispatch_open t where t.account = $account::uuid and t.created_at >= $start and t.created_at < $end
-  ) as is_open`)
+const hasOwnOpen = testStatement<{ account: string; start: Date; end: Date }>(`
+  select from webhook_dispatch_open t
+  where t.account = $account::uuid and t.created_at >= $start and t.created_at < $end limit 1`)
 
-const findOpen = statement<{ is_open: boolean }, { start: Date; end: Date }>(`
-  select exists (
-    select from webhook_dispatch_open t where t.created_at >= $start and t.created_at < $end and t.account is null
-  ) as is_open`)
+const hasOpen = testStatement<{ start: Date; end: Date }>(`
+  select from webhook_dispatch_open t
+  where t.created_at >= $start and t.created_at < $end and t.account is null limit 1`)
 
 /** Whether a delivery of a day is open. */
-export async function hasOpenDelivery(
+export function hasOpenDelivery(
   db: Database,
   { account, start, end }: { account: string | null; start: Date; end: Date },
 ): Promise<boolean> {
-  const found = account === null ? await findOpen(db, { start, end }) : await findOpenOwn(db, { account, start, end })
-  return found[0]?.is_open ?? false
+  return account === null ? hasOpen(db, { start, end }) : hasOwnOpen(db, { account, start, end })
 }
 
 const replayed = (owned: string) => `

@@ -185,7 +185,7 @@ interface RoutingParams extends BusyParams, Pick<ClaimRequest, 'now' | 'fastSlot
   /** The webhooks without claims here (`listUnready`), and those without room (`listBlocked`). */
   unready: readonly string[]
   blocked: readonly string[]
-  /** Expiry of a row that is not pulled. */
+  /** Expiry of rows that are pulled. */
   keptUntil: Date
   shard: number
 }

@@ -3,7 +3,7 @@ import type { Claim } from '../../delivery/policy.ts'
 import type { ErrorClass } from '../../delivery/post/attempt-result.ts'
 import { type AttemptChange, type AttemptParams, listAttemptColumns } from '../../delivery/queue/settled-columns.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import { recordOutcomes } from '../activity/outcome.store.ts'
 import { cameInto, countChanges, findSettlingShard, leftFrom, REMOVAL_SHARD } from './delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from './outcome.ts'
@@ -132,7 +132,7 @@ export async function settleChanges(
   return { settled: rows.filter((row) => row.isSettled), deferred: rows.filter((row) => !row.isSettled) }
 }
 
-const removeOrphans = statement<never, { ids: readonly DispatchId[] }>(`
+const removeOrphans = changeStatement<{ ids: readonly DispatchId[] }>(`
   with gone as (
     delete from webhook_dispatch_open d
     where d.document_id = any($ids::uuid[])

@@ -86,7 +86,7 @@ async function settleWithFailures(
   const ids = [...new Set(all.map((item) => item.webhook))]
   const webhooks = new Map((await lockFreeWebhooks(tx, { ids })).map((row) => [row.id, row]))
   const missing = ids.filter((id) => !webhooks.has(id))
-  const locked = new Set(missing.length > 0 ? await listExisting(tx, missing) : [])
+  const locked = new Set(missing.length > 0 ? await listExisting(tx, { ids: missing }) : [])
   const [heldBack, attempts] = [
     all.filter((item) => locked.has(item.webhook)),
     all.filter((item) => !locked.has(item.webhook)),

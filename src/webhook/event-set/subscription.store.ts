@@ -4,7 +4,7 @@ import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { isNull, type Joined, statement } from '../../postgres/statement/statement.ts'
+import { isNull, type Joined, rowStatement, soleRowStatement } from '../../postgres/statement/statement.ts'
 
 export type SubscriptionId = Id<'subscription'>
 
@@ -65,7 +65,7 @@ export async function countSubscriptions(db: Database, webhook: WebhookId): Prom
   return row?.subscriptions ?? 0
 }
 
-const selectOne = statement<SubscriptionRecord & WithWebhook & { internal: string }, { id: string }>(`
+const selectOne = rowStatement<SubscriptionRecord & WithWebhook & { internal: string }, { id: string }>(`
   select ${link.members('s')}, ${OF_WEBHOOK}, e.internal
   from webhook_event s join webhook w on w.document_id = s.webhook join event e on e.document_id = s.event
   where s.document_id = $id and s.deleted_at is null and w.deleted_at is null`)
@@ -75,7 +75,7 @@ export async function findSubscription(
   db: Database,
   id: string,
 ): Promise<{ subscription: SubscriptionRecord; webhook: SubscribingWebhook; internal: string } | undefined> {
-  const [row] = await selectOne(db, { id })
+  const row = await selectOne(db, { id })
   if (!row) return undefined
   const { webhook, rest } = splitWebhook(row)
   const { internal, ...subscription } = rest
@@ -100,7 +100,7 @@ type InsertedRow = Joined<SubscriptionRecord> &
     typeRemedy: string | null
   }
 
-const insert = statement<InsertedRow, { id: SubscriptionId; webhook: string; event: string; now: Date }>(`
+const insert = soleRowStatement<InsertedRow, { id: SubscriptionId; webhook: string; event: string; now: Date }>(`
   with hook as (
     select ${OF_WEBHOOK} from webhook w where w.document_id = $webhook and w.deleted_at is null for update
   ), type as (
@@ -128,7 +128,7 @@ export async function insertSubscription(
   db: Database,
   row: { id: SubscriptionId; webhook: string; event: string; now: Date },
 ): Promise<InsertedSubscription> {
-  const [found] = (await insert(db, row)) as [InsertedRow]
+  const found = await insert(db, row)
   const { webhook, rest } = splitWebhook(found as InsertedRow & WithWebhook)
   const { internal, typeScope, typeIsActived, typeRemedy, ...subscription } = rest
   return {
@@ -140,7 +140,7 @@ export async function insertSubscription(
   }
 }
 
-const remove = statement<SubscriptionRecord & WithWebhook, { id: string; kept: string; now: Date }>(`
+const remove = rowStatement<SubscriptionRecord & WithWebhook, { id: string; kept: string; now: Date }>(`
   with hook as (
     select ${OF_WEBHOOK} from webhook w
     where w.document_id = (select webhook from webhook_event where document_id = $id) and w.deleted_at is null
@@ -157,7 +157,7 @@ export async function removeSubscription(
   id: string,
   { kept, now }: { kept: string; now: Date },
 ): Promise<{ subscription: SubscriptionRecord; webhook: SubscribingWebhook } | undefined> {
-  const [row] = await remove(db, { id, kept, now })
+  const row = await remove(db, { id, kept, now })
   if (!row) return undefined
   const { webhook, rest: subscription } = splitWebhook(row)
   return { subscription, webhook }
@@ -175,7 +175,7 @@ type MoveRow = SubscriptionRecord &
     isPresent: boolean
   }
 
-const lockForMove = statement<MoveRow, { id: string; event: string }>(`
+const lockForMove = rowStatement<MoveRow, { id: string; event: string }>(`
   with w as (
     select * from webhook
     where document_id = (select webhook from webhook_event where document_id = $id) and deleted_at is null for update
@@ -203,7 +203,7 @@ export interface SubscriptionMove {
 
 /** Locks the webhook of an existing link, and reads behind the lock the facts for its move. */
 export async function lockMove(db: Database, id: string, event: string): Promise<SubscriptionMove | undefined> {
-  const [row] = await lockForMove(db, { id, event })
+  const row = await lockForMove(db, { id, event })
   if (!row) return undefined
   const { webhook, rest } = splitWebhook(row)
   const {

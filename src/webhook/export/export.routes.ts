@@ -71,15 +71,12 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a webhook as columns.' }),
       },
     },
-    async (_deps: object, { db, merged, ...request }) =>
-      buildFile(
-        { ...request, merged },
-        {
-          name: 'webhooks',
-          fields: WEBHOOK_FIELDS,
-          stream: (input) => streamWebhooks(db, input),
-        },
-      ),
+    async (_deps: object, { db, ...request }) =>
+      buildFile(request, {
+        name: 'webhooks',
+        fields: WEBHOOK_FIELDS,
+        stream: (input) => streamWebhooks(db, input),
+      }),
   ),
   defineRoute(
     {
@@ -102,14 +99,11 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a ledger row as columns.' }),
       },
     },
-    async (_deps: object, { db, merged, ...request }) =>
-      buildFile(
-        { ...request, merged },
-        {
-          name: 'deliveries',
-          fields: DISPATCH_FIELDS,
-          stream: (input) => streamDispatches(db, input),
-        },
-      ),
+    async (_deps: object, { db, ...request }) =>
+      buildFile(request, {
+        name: 'deliveries',
+        fields: DISPATCH_FIELDS,
+        stream: (input) => streamDispatches(db, input),
+      }),
   ),
 ]

@@ -8,7 +8,7 @@ import type { PermissionScope } from '../../http/shape/caller.ts'
 import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
 import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
@@ -195,7 +195,7 @@ interface AttemptJson extends Omit<LoggedAttempt, 'startedAt'> {
   startedAt: string
 }
 
-const selectWithAttempts = statement<StoredDispatch & { attemptsLog: AttemptJson[] }, { id: string }>(`
+const selectWithAttempts = rowStatement<StoredDispatch & { attemptsLog: AttemptJson[] }, { id: string }>(`
   select ${OF_DISPATCH},
     array(select json_build_object('attempt', a.attempt, 'trigger', a.attempt_trigger, 'worker', a.worker,
         'startedAt', a.started_at, 'durationMs', a.duration_ms, 'statusCode', a.status_code, 'errorClass', a.error_class,
@@ -208,7 +208,7 @@ export async function findDispatchWithAttempts(
   db: Database,
   id: string,
 ): Promise<{ dispatch: DispatchRecord; attempts: LoggedAttempt[] } | undefined> {
-  const [row] = await selectWithAttempts(db, { id })
+  const row = await selectWithAttempts(db, { id })
   if (!row) return undefined
   const { attemptsLog, ...stored } = row
   const attempts = attemptsLog.map((item) => ({ ...item, startedAt: new Date(item.startedAt) }))

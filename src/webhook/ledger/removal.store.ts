@@ -10,7 +10,7 @@ import {
   walkPage,
 } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement, valueStatement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, soleRowStatement, valueStatement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
 import { type WebhookRecord, webhook } from '../registry/webhook.store.ts'
 
@@ -51,7 +51,7 @@ export async function cancelWaitingDispatches(
   await cancelWaiting(db, { now, shard: findShard(workerId), webhook })
 }
 
-const cancelOrphaned = statement<{ cancelled: number }, CancelParams & { limit: number }>(
+const cancelOrphaned = valueStatement<number, CancelParams & { limit: number }>(
   `with ${cancel(`
   select d.document_id from webhook_queue q
   cross join lateral (
@@ -62,16 +62,15 @@ const cancelOrphaned = statement<{ cancelled: number }, CancelParams & { limit: 
 )
 
 /** Cancels up to `limit` waiting rows of deleted webhooks that the deletion left. Returns their number. */
-export async function cancelOrphanedDispatches(
+export function cancelOrphanedDispatches(
   db: Database,
   input: { workerId: string; now: Date; limit: number },
 ): Promise<number> {
   const { workerId, now, limit } = input
-  const [row] = await cancelOrphaned(db, { now, shard: findShard(workerId), limit })
-  return row?.cancelled ?? 0
+  return cancelOrphaned(db, { now, shard: findShard(workerId), limit })
 }
 
-const cancelKept = statement<{ cancelled: number }, CancelParams & { limit: number }>(
+const cancelKept = valueStatement<number, CancelParams & { limit: number }>(
   `with ${cancel(`
   select d.document_id from (
     select document_id, webhook from webhook_dispatch_open
@@ -81,13 +80,9 @@ const cancelKept = statement<{ cancelled: number }, CancelParams & { limit: numb
 )
 
 /** Cancels up to `limit` rows not pulled in time nor leased (docs/contract/pull.md#retention). Returns their number. */
-export async function cancelUnpulled(
-  db: Database,
-  input: { workerId: string; now: Date; limit: number },
-): Promise<number> {
+export function cancelUnpulled(db: Database, input: { workerId: string; now: Date; limit: number }): Promise<number> {
   const { workerId, now, limit } = input
-  const [row] = await cancelKept(db, { now, shard: findShard(workerId), limit })
-  return row?.cancelled ?? 0
+  return cancelKept(db, { now, shard: findShard(workerId), limit })
 }
 
 const deleteOrphaned = valueStatement<number, { before: Date; limit: number }>(`
@@ -133,21 +128,21 @@ const deleteFrom = (table: keyof typeof HOLDS_ATTEMPT, ids: string, { parts = ''
 
 const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $webhook limit $limit`
 
-const deleteOpenOf = statement<{ deleted: number }, { webhook: WebhookId; limit: number }>(
+const deleteOpenOf = soleRowStatement<{ deleted: number }, { webhook: WebhookId; limit: number }>(
   deleteFrom('webhook_dispatch_open', ofWebhook('webhook_dispatch_open')),
 )
-const deleteEndedOf = statement<{ deleted: number }, { webhook: WebhookId; limit: number }>(
+const deleteEndedOf = soleRowStatement<{ deleted: number }, { webhook: WebhookId; limit: number }>(
   deleteFrom('webhook_dispatch_ended', ofWebhook('webhook_dispatch_ended')),
 )
 
 /** Deletes up to `limit` rows of a webhook with their attempts, in any state. Returns their number. */
 export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit: number): Promise<number> {
-  const [open] = await deleteOpenOf(db, { webhook, limit })
-  const [ended] = await deleteEndedOf(db, { webhook, limit })
-  return (open?.deleted ?? 0) + (ended?.deleted ?? 0)
+  const open = await deleteOpenOf(db, { webhook, limit })
+  const ended = await deleteEndedOf(db, { webhook, limit })
+  return open.deleted + ended.deleted
 }
 
-const lockLedger = statement<WebhookRecord & { locked: number }, { id: string; limit: number }>(`
+const lockLedger = rowStatement<WebhookRecord & { locked: number }, { id: string; limit: number }>(`
   with w as (
     select * from webhook where document_id = $id for update
   ), open as (
@@ -165,7 +160,7 @@ export async function lockWebhookWithLedger(
   id: string,
   limit: number,
 ): Promise<{ webhook: WebhookRecord; locked: number } | undefined> {
-  const [row] = await lockLedger(db, { id, limit })
+  const row = await lockLedger(db, { id, limit })
   if (!row) return undefined
   const { locked, ...found } = row
   return { webhook: found, locked }
@@ -184,42 +179,47 @@ export function deleteLedgerRows(db: Database, webhook: WebhookId): Promise<void
   return deleteLedger(db, { webhook })
 }
 
-const deleteOld = statement<{ deleted: number; attempts: number }, { before: Date; limit: number }>(
+interface Deleted {
+  deleted: number
+  attempts: number
+}
+
+interface DeletedDispatches {
+  dispatches: number
+  attempts: number
+}
+
+const toDispatches = ({ deleted, attempts }: Deleted): DeletedDispatches => ({ dispatches: deleted, attempts })
+
+const deleteOld = soleRowStatement<Deleted, { before: Date; limit: number }, DeletedDispatches>(
   deleteFrom(
     'webhook_dispatch_ended',
     `select document_id from webhook_dispatch_ended where created_at < $before
     order by created_at limit $limit for update skip locked`,
   ),
+  toDispatches,
 )
 
 /** Deletes up to `limit` ended rows with their attempts. Returns the number (docs/contract/delivery.md#retention). */
-export async function deleteOldDispatches(
-  db: Database,
-  before: Date,
-  limit: number,
-): Promise<{ dispatches: number; attempts: number }> {
-  const [row] = await deleteOld(db, { before, limit })
-  return { dispatches: row?.deleted ?? 0, attempts: row?.attempts ?? 0 }
+export function deleteOldDispatches(db: Database, before: Date, limit: number): Promise<DeletedDispatches> {
+  return deleteOld(db, { before, limit })
 }
 
-const deletePassed = statement<{ deleted: number; attempts: number } & WalkRow, WalkParams>(
+/** Deletes the rows of a page of a walk, but those of accounts that keep longer. Counts as `deleteOldDispatches` does. */
+export const deletePassedDispatches = soleRowStatement<Deleted & WalkRow, WalkParams, WalkPage>(
   deleteFrom(
     'webhook_dispatch_ended',
     `select document_id from webhook_dispatch_ended
     where document_id = any(array(select document_id from passed)) and created_at < $before for update skip locked`,
     { parts: walkPage('webhook_dispatch_ended'), result: WALK_RESULT },
   ),
+  (row) => toWalkPage(row, [row.deleted, row.attempts]),
 )
 
-/** Deletes the rows of a page of a walk, but those of accounts that keep longer. Counts as `deleteOldDispatches` does. */
-export async function deletePassedDispatches(db: Database, params: WalkParams): Promise<WalkPage> {
-  const [row] = await deletePassed(db, params)
-  return toWalkPage(row, [row?.deleted ?? 0, row?.attempts ?? 0])
-}
-
-const deleteOwn = statement<
-  { deleted: number; attempts: number },
-  { accounts: readonly string[]; edges: readonly Date[]; limit: number }
+const deleteOwn = soleRowStatement<
+  Deleted,
+  { accounts: readonly string[]; edges: readonly Date[]; limit: number },
+  DeletedDispatches
 >(
   deleteFrom(
     'webhook_dispatch_ended',
@@ -229,14 +229,10 @@ const deleteOwn = statement<
       order by d.created_at limit $limit for update skip locked) d
     limit $limit`,
   ),
+  toDispatches,
 )
 
 /** Deletes such rows of the accounts with a retention of their own, each before its edge. Returns the number. */
-export async function deleteOwnDispatches(
-  db: Database,
-  own: OwnEdges['own'],
-  limit: number,
-): Promise<{ dispatches: number; attempts: number }> {
-  const [row] = await deleteOwn(db, { ...toEdgeColumns(own), limit })
-  return { dispatches: row?.deleted ?? 0, attempts: row?.attempts ?? 0 }
+export function deleteOwnDispatches(db: Database, own: OwnEdges['own'], limit: number): Promise<DeletedDispatches> {
+  return deleteOwn(db, { ...toEdgeColumns(own), limit })
 }

@@ -1,6 +1,6 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
 import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
 import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
@@ -28,7 +28,7 @@ const lockedRows = (condition: string, wait: '' | 'skip locked') => `
     union all select ${ledger.select()}, null, null from ended
   )`
 
-const lock = statement<StoredDispatch & ReplayFacts, { id: string }>(`
+const lock = rowStatement<StoredDispatch & ReplayFacts, { id: string }>(`
   ${lockedRows('d.document_id = $id', '')}
   select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
 
@@ -41,7 +41,7 @@ export async function lockReplayable(
   id: string,
 ): Promise<{ dispatch: DispatchRecord; facts: ReplayFacts } | undefined> {
   for (let look = 0; look < LOOKS; look += 1) {
-    const [row] = await lock(db, { id })
+    const row = await lock(db, { id })
     if (row) return splitFacts(row)
   }
   return undefined

@@ -93,7 +93,7 @@ export async function endLeasedTurn(
 ): Promise<void> {
   const lasting = notices.map(({ kind, holds }) => kind === 'failing' && holds)
   if (notices.length > 0) await endNotices(tx, { ...keysOf(notices), lasting, now })
-  lockTurn(tx, { account })
+  await lockTurn(tx, { account })
   await endTurn(tx, { account, now, nextAt })
 }
 

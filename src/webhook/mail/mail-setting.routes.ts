@@ -30,7 +30,7 @@ export const mailSettingRoutes: Routes<object> = [
     },
     async (_deps: object, { db, caller }) => {
       const user = findUser(caller)
-      const setting = orNotFound(await findMailSetting(db, user), 'user')
+      const setting = orNotFound(await findMailSetting(db, { user }), 'user')
       return {
         data: toWebhookMailRow(setting),
         message: 'Mails about webhooks.',

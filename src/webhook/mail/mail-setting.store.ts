@@ -1,6 +1,6 @@
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement } from '../../postgres/statement/statement.ts'
 
 export const MAIL_LANGUAGES = ['en', 'de'] as const
 
@@ -18,25 +18,20 @@ export interface StoredMailSetting extends MailSetting {
   updatedAt: Date
 }
 
-const select = statement<StoredMailSetting, { user: UserId }>(`
+/** Finds the setting of a user. Undefined for an unknown or deleted user. */
+export const findMailSetting = rowStatement<StoredMailSetting, { user: UserId }>(`
   select coalesce(s.is_stopped, false) as "isStopped", coalesce(s.stopped_webhooks, '{}') as "stoppedWebhooks",
     coalesce(s.language, 'en') as language, coalesce(s.created_at, u.created_at) as "createdAt",
     coalesce(s.updated_at, u.created_at) as "updatedAt"
   from "user" u left join webhook_mail_setting s on s."user" = u.document_id
   where u.document_id = $user and u.deleted_at is null`)
 
-/** Finds the setting of a user. Undefined for an unknown or deleted user. */
-export async function findMailSetting(db: Database, user: UserId): Promise<StoredMailSetting | undefined> {
-  const [row] = await select(db, { user })
-  return row
-}
-
 /** The changed members; others stay. */
 type MailSettingChange = { [Name in keyof MailSetting]?: MailSetting[Name] | undefined }
 
 type Change = { [Name in keyof MailSetting]: MailSetting[Name] | null } & { user: UserId; now: Date }
 
-const change = statement<StoredMailSetting, Change>(`
+const change = rowStatement<StoredMailSetting, Change>(`
   insert into webhook_mail_setting as s ("user", is_stopped, stopped_webhooks, language, created_at, updated_at)
   select u.document_id, coalesce($isStopped::boolean, false), coalesce($stoppedWebhooks::uuid[], '{}'),
     coalesce($language::text, 'en'), $now, $now
@@ -56,11 +51,11 @@ export async function changeMailSetting(
   { isStopped, stoppedWebhooks, language }: MailSettingChange,
   now: Date,
 ): Promise<{ setting: StoredMailSetting; isChanged: boolean } | undefined> {
-  const [changed] = await change(db, {
+  const changed = await change(db, {
     ...{ user, now, isStopped: isStopped ?? null, language: language ?? null },
     stoppedWebhooks: stoppedWebhooks ?? null,
   })
   if (changed) return { setting: changed, isChanged: true }
-  const [setting] = await select(db, { user })
+  const setting = await findMailSetting(db, { user })
   return setting && { setting, isChanged: false }
 }

@@ -337,7 +337,7 @@ describe('a mail that waits', () => {
       ...[another, `${another}@b.test`, NOW],
     )
     const plain = { isStopped: false, stoppedWebhooks: [], language: 'en', createdAt: NOW, updatedAt: NOW }
-    expect(await findMailSetting(db, user)).toEqual(plain)
+    expect(await findMailSetting(db, { user })).toEqual(plain)
     const german = { ...plain, language: 'de', createdAt: at(1), updatedAt: at(1) }
     const changed = await changeMailSetting(db, user, { language: 'de' }, at(1))
     expect(changed).toEqual({ setting: german, isChanged: true })
@@ -347,9 +347,12 @@ describe('a mail that waits', () => {
       setting: stopped,
       isChanged: false,
     })
-    expect([await findMailSetting(db, user), await findMailSetting(db, another)]).toEqual([stopped, plain])
+    expect([await findMailSetting(db, { user }), await findMailSetting(db, { user: another })]).toEqual([
+      stopped,
+      plain,
+    ])
     await run('update "user" set deleted_at = now() where document_id = $1', another)
-    expect(await findMailSetting(db, another)).toBeUndefined()
+    expect(await findMailSetting(db, { user: another })).toBeUndefined()
     expect(await changeMailSetting(db, another, { language: 'de' }, at(4))).toBeUndefined()
   })
 })

@@ -15,7 +15,7 @@ const NOTICE_COLUMNS = [
   ['last_status_code', 'int'],
 ] as const
 
-const note = statement<never, { now: Date }>(`
+const note = changeStatement<{ now: Date }>(`
   select note_webhook_mail(x.a, x.b, x.c, x.d, x.e, x.f, $now)
   from unnest(${listArrays(NOTICE_COLUMNS)}) with ordinality as x (a, b, c, d, e, f, n) order by x.n`)
 
@@ -139,7 +139,7 @@ export const takeHeldNotices = statement<HeldNotices, { users: readonly UserId[]
   )
   select h."user", h.held_notices as notices from held h`)
 
-const addHeld = statement<never, { users: readonly UserId[]; notices: readonly number[]; now: Date }>(`
+const addHeld = changeStatement<{ users: readonly UserId[]; notices: readonly number[]; now: Date }>(`
   insert into webhook_mail_setting as s ("user", held_notices, created_at, updated_at)
   select x."user", x.notices, $now, $now from unnest($users::uuid[], $notices::int[]) x ("user", notices) order by x."user"
   on conflict ("user") do update set held_notices = least(s.held_notices::bigint + excluded.held_notices, 1000000)::int`)
@@ -191,7 +191,7 @@ const RECIPIENT_COLUMNS = [
   ['account', 'uuid'],
 ] as const
 
-const insertRecipients = statement<never, { webhooks: readonly string[] }>(`
+const insertRecipients = changeStatement<{ webhooks: readonly string[] }>(`
   insert into webhook_mail_recipient (${listNames(RECIPIENT_COLUMNS)}, webhooks)
   select x.a, x.b, x.c, string_to_array(x.d, ',')::uuid[]
   from unnest(${listArrays(RECIPIENT_COLUMNS)}, $webhooks::text[]) as x (a, b, c, d)`)

@@ -75,9 +75,9 @@ test.each([
 })
 
 test('the backlog of a webhook is its due rows, and begins with the one that is due longest', async () => {
-  expect(await readBacklog(db, webhook, later(0))).toEqual({ waiting: 3, oldestAt: later(-3) })
-  expect(await readBacklog(db, webhook, later(-3))).toEqual({ waiting: 1, oldestAt: later(-3) })
-  expect(await readBacklog(db, webhook, later(-4))).toEqual({ waiting: 0, oldestAt: null })
+  expect(await readBacklog(db, { webhook, now: later(0) })).toEqual({ waiting: 3, oldestAt: later(-3) })
+  expect(await readBacklog(db, { webhook, now: later(-3) })).toEqual({ waiting: 1, oldestAt: later(-3) })
+  expect(await readBacklog(db, { webhook, now: later(-4) })).toEqual({ waiting: 0, oldestAt: null })
   expect(await listReady(db, { webhooks: [webhook], now: later(-3) })).toEqual([webhook])
   expect(await listReady(db, { webhooks: [webhook], now: later(-4) })).toEqual([])
 })

@@ -1,14 +1,20 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { columnStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
+import { columnStatement, isAfter, soleRowStatement, statement } from '../../postgres/statement/statement.ts'
 import { type ClaimedDispatch, readClaimedDispatch, WORK_JSON } from '../delivery/claimed-work.ts'
 import type { ClaimedAttempt } from '../delivery/outcome.ts'
 
-/**
+/*
  * `held`: the longest due rows of one webhook, locked; those that another pull is leasing are skipped. A lease raises the
  * fence like any claim. Rows are looked up by the index of a webhook's due rows, and changed by their keys.
  */
-const lease = statement<{ work: unknown }, { webhook: WebhookId; now: Date; leasedUntil: Date; max: number }>(`
+/** Leases up to `max` due rows of a webhook until `leasedUntil`. None while it is inactive or deleted. */
+export const leaseDue = statement<
+  { work: unknown },
+  { webhook: WebhookId; now: Date; leasedUntil: Date; max: number },
+  ClaimedDispatch
+>(
+  `
   with held as materialized (
     select d.document_id from webhook_dispatch_open d
     where d.webhook = $webhook and d.next_attempt_at <= $now
@@ -25,16 +31,9 @@ const lease = statement<{ work: unknown }, { webhook: WebhookId; now: Date; leas
   from leased d
   cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
   cross join lateral (select * from event_occurrence e where e.document_id = d.event_id offset 0) e
-  order by d.document_id`)
-
-/** Leases up to `max` due rows of a webhook until `leasedUntil`. None while it is inactive or deleted. */
-export async function leaseDue(
-  db: Database,
-  request: { webhook: WebhookId; now: Date; leasedUntil: Date; max: number },
-): Promise<ClaimedDispatch[]> {
-  const rows = await lease(db, request)
-  return rows.map(({ work }) => readClaimedDispatch(work))
-}
+  order by d.document_id`,
+  ({ work }) => readClaimedDispatch(work),
+)
 
 /** The webhooks among these that need not wait: a row is due, or the webhook is inactive or deleted. */
 export const listReady = columnStatement<WebhookId, { webhooks: readonly WebhookId[]; now: Date }>(`
@@ -55,19 +54,14 @@ export interface Backlog {
   oldestAt: Date | null
 }
 
-const selectBacklog = statement<Backlog, { webhook: WebhookId; now: Date }>(`
+/** Reads the backlog of one webhook. */
+export const readBacklog = soleRowStatement<Backlog, { webhook: WebhookId; now: Date }>(`
   select
     (select count(*)::int from (
       select from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
       limit ${BACKLOG_LIMIT}) d) as waiting,
     (select d.next_attempt_at from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
       order by d.next_attempt_at limit 1) as "oldestAt"`)
-
-/** Reads the backlog of one webhook. */
-export async function readBacklog(db: Database, webhook: WebhookId, now: Date): Promise<Backlog> {
-  const [row] = await selectBacklog(db, { webhook, now })
-  return row ?? { waiting: 0, oldestAt: null }
-}
 
 /** A row under a lease, with the facts of its attempt. */
 export interface LeasedRow extends ClaimedAttempt {

@@ -60,7 +60,7 @@ export interface LeasedDelivery {
 export async function pullDeliveries(deps: PullDeps, request: PullRequest): Promise<LeasedDelivery[]> {
   const untilMs = deps.clock.now() + request.waitSeconds * 1_000
   checkQueueEnabled(deps)
-  const webhook = await loadPulled(request, request.scope)
+  const webhook = await loadActive(request, request.scope)
   if (request.waitSeconds === 0) return lease(deps, request, webhook)
   const { waits } = deps
   // Before the first look, so that no notification is missed.
@@ -86,38 +86,42 @@ async function waitFor(
     if (place.isOver()) return []
     const scope = await request.recheck()
     if (!isReady) continue
-    const leased = await lease(deps, request, await loadPulled(request, scope))
+    const leased = await lease(deps, request, await loadActive(request, scope))
     if (leased.length > 0) return leased
   }
   return []
 }
 
 /** The webhook of a pull. Throws 404, and 409 for one that does not pull, or is inactive. */
-async function loadPulled({ db, id }: Pick<PullRequest, 'db' | 'id'>, scope: PermissionScope): Promise<WebhookRecord> {
-  const webhook = await loadWithin('webhook', { db, params: { id }, scope }, loadWebhook)
-  checkMode(webhook)
+async function loadActive({ db, id }: Pick<PullRequest, 'db' | 'id'>, scope: PermissionScope): Promise<WebhookRecord> {
+  const webhook = await loadPulling({ db, id, scope })
   if (!webhook.isActived)
     throw new Problem('webhook_inactive', 'The webhook is inactive: its deliveries wait. Activate it, then pull.')
   return webhook
 }
 
-/** Backlog of a webhook that pulls, active or not. Throws 404, and 409 `conflict` for one that does not pull. */
-export async function loadBacklog(
-  { db, params, scope }: { db: Database; params: { id: string }; scope: PermissionScope },
-  now: Date,
-): Promise<Backlog> {
-  const webhook = await loadWithin('webhook', { db, params, scope }, loadWebhook)
-  checkMode(webhook)
-  return readBacklog(db, webhook.id, now)
-}
-
-/** Throws 409 `conflict` for a webhook that does not pull. */
-export function checkMode({ mode }: Pick<WebhookRecord, 'mode'>): void {
-  if (mode !== 'pull')
+/** A webhook that pulls, active or not. Throws 404, and 409 `conflict` for one that does not pull. */
+export async function loadPulling(
+  { db, id, scope }: Pick<PullRequest, 'db' | 'id' | 'scope'>,
+  options: { lock?: boolean } = {},
+): Promise<WebhookRecord> {
+  const load = (at: Database, of: string) => loadWebhook(at, of, options)
+  const webhook = await loadWithin('webhook', { db, params: { id }, scope }, load)
+  if (webhook.mode !== 'pull')
     throw new Problem(
       'conflict',
       'The webhook has the mode push: its deliveries are posted. Create one with mode pull.',
     )
+  return webhook
+}
+
+/** Backlog of such a webhook. Throws alike. */
+export async function loadBacklog(
+  { db, params, scope }: { db: Database; params: { id: string }; scope: PermissionScope },
+  now: Date,
+): Promise<Backlog> {
+  const webhook = await loadPulling({ db, id: params.id, scope })
+  return readBacklog(db, { webhook: webhook.id, now })
 }
 
 /** A secret that does not open rolls the leases back. */

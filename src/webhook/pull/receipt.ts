@@ -5,12 +5,10 @@ import type { PermissionScope } from '../../http/shape/caller.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import type { EndedAttempt } from '../delivery/outcome.ts'
 import { settleAttempts } from '../delivery/settle.ts'
-import { loadWithin } from '../reach/account-reach.ts'
 import type { WebhookRecord } from '../registry/webhook.store.ts'
-import { loadWebhook } from '../registry/webhook.ts'
 import type { ExtensionStatus, ReceiptStatus, ReturnStatus } from './pull.schema.ts'
 import { extendLeases, listReceiptRows, type ReceiptRow } from './pull.store.ts'
-import { checkMode, type PullDeps } from './pull.ts'
+import { loadPulling, type PullDeps } from './pull.ts'
 
 /** Maximum time from a pull to the end of its lease, however often the lease is extended. */
 export const LEASE_TOTAL_SECONDS = 3_600
@@ -94,7 +92,7 @@ export async function extend(
 ): Promise<{ receipt: string; status: ExtensionStatus; leaseUntil: Date | null }[]> {
   const receipts = texts.map(readReceipt)
   return inTransaction(db, async (tx) => {
-    const webhook = await loadPulling({ db: tx, id, scope }, {})
+    const webhook = await loadPulling({ db: tx, id, scope })
     const now = new Date(clock.now())
     const rows = await readRows(tx, webhook, receipts)
     const until = new Date(now.getTime() + leaseSeconds * 1_000)
@@ -107,16 +105,6 @@ export async function extend(
       return { receipt: item.receipt, status, leaseUntil }
     })
   })
-}
-
-async function loadPulling(
-  { db, id, scope }: Omit<ReceiptRequest, 'receipts'>,
-  options: { lock?: boolean },
-): Promise<WebhookRecord> {
-  const load = (at: Database, of: string) => loadWebhook(at, of, options)
-  const webhook = await loadWithin('webhook', { db, params: { id }, scope }, load)
-  checkMode(webhook)
-  return webhook
 }
 
 function readReceipt(receipt: string): Receipt {

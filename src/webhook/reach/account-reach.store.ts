@@ -4,7 +4,7 @@ import type { IsOf } from '../../http/listing/merge.ts'
 import type { OwnAccount } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { isNull, statement } from '../../postgres/statement/statement.ts'
+import { columnStatement, isNull, testStatement } from '../../postgres/statement/statement.ts'
 import type { DB } from '../../postgres/statement/tables.generated.ts'
 
 /** The requested row, and the accounts that it may belong to; null for any. */
@@ -17,20 +17,20 @@ interface OwnedRow {
 const OWNED = '($accounts::uuid[] is null or (not w.is_global and w.account = any($accounts::uuid[])))'
 
 const WEBHOOK = `select from webhook w where w.document_id = $id and ${OWNED}`
-const selectAnyWebhook = statement<object, OwnedRow>(WEBHOOK)
-const selectWebhook = statement<object, OwnedRow>(`${WEBHOOK} and ${isNull('w.deleted_at')}`)
+const selectAnyWebhook = testStatement<OwnedRow>(WEBHOOK)
+const selectWebhook = testStatement<OwnedRow>(`${WEBHOOK} and ${isNull('w.deleted_at')}`)
 
-const selectSubscription = statement<object, OwnedRow>(`
+const selectSubscription = testStatement<OwnedRow>(`
   select from webhook_event s join webhook w on w.document_id = s.webhook
   where s.document_id = $id and ${OWNED} and ${isNull('s.deleted_at')} and ${isNull('w.deleted_at')}`)
 
 // Its event must be of one of the accounts too: the webhook may have had another account before.
-const selectDispatch = statement<object, OwnedRow>(`
+const selectDispatch = testStatement<OwnedRow>(`
   select from webhook_dispatch d join webhook w on w.document_id = d.webhook
   where d.document_id = $id and ($accounts::uuid[] is null or d.account = any($accounts::uuid[])) and ${OWNED}`)
 
 // A job created with more accounts, or all of them, counts rows of others.
-const selectJob = statement<object, OwnedRow>(`
+const selectJob = testStatement<OwnedRow>(`
   select from replay_job j
   where j.document_id = $id
     and ($accounts::uuid[] is null or (cardinality(j.accounts) > 0 and j.accounts <@ $accounts::uuid[]))`)
@@ -47,8 +47,8 @@ const SELECTS = {
 export type OwnedKind = keyof typeof SELECTS
 
 /** Whether a row exists, not deleted unless its kind says so, and belongs to one of these accounts. */
-export async function isOwnedBy(db: Database, kind: OwnedKind, row: OwnedRow): Promise<boolean> {
-  return (await SELECTS[kind](db, row)).length > 0
+export function isOwnedBy(db: Database, kind: OwnedKind, row: OwnedRow): Promise<boolean> {
+  return SELECTS[kind](db, row)
 }
 
 /** Restricts a list of webhooks to an account. A global one belongs to none. */
@@ -102,8 +102,8 @@ export function keepOwnJobs<Found>(
     and (cardinality(accounts) > 1 or accounts[1] = any(${[...scope]}::uuid[]))`)
 }
 
-const selectHidden = statement<
-  { entry: string },
+const selectHidden = columnStatement<
+  string,
   { ids: readonly string[]; names: readonly string[]; webhook: string | null }
 >(`
   with open as (
@@ -122,5 +122,5 @@ export async function listHiddenTypes(
   db: Database,
   { ids, names, webhook }: { ids: readonly string[]; names: readonly string[]; webhook: string | null },
 ): Promise<ReadonlySet<string>> {
-  return new Set((await selectHidden(db, { ids, names, webhook })).map(({ entry }) => entry))
+  return new Set(await selectHidden(db, { ids, names, webhook }))
 }

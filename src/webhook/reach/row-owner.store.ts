@@ -1,9 +1,9 @@
 import type { FindOwner, RowOwner } from '../../http/route/cell-key.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { rowStatement } from '../../postgres/statement/statement.ts'
 
 const one = (text: string): FindOwner => {
-  const select = statement<RowOwner, { id: string }>(text)
-  return async (db, id) => (await select(db, { id }))[0]
+  const find = rowStatement<RowOwner, { id: string }>(text)
+  return (db, id) => find(db, { id })
 }
 
 /** The owner of a webhook, deleted or not; a global one has none. */

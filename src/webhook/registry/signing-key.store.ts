@@ -1,6 +1,6 @@
 import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { rowStatement, statement } from '../../postgres/statement/statement.ts'
+import { rowStatement } from '../../postgres/statement/statement.ts'
 import { type WebhookRecord, webhook } from './webhook.store.ts'
 
 interface NewKey {
@@ -20,12 +20,12 @@ export const rotateSigningKeyOf = rowStatement<WebhookRecord, NewKey & { id: str
     and (w.previous_public_key_until is null or w.previous_public_key_until <= $now)
   returning ${webhook.members('w')}`)
 
-const selectListed = statement<{ publicKey: string; previous: string | null }, { id: string; now: Date }>(`
+const selectListed = rowStatement<{ publicKey: string; previous: string | null }, { id: string; now: Date }>(`
   select public_key as "publicKey", case when previous_public_key_until > $now then previous_public_key end as previous
   from webhook where document_id = $id and deleted_at is null and is_actived and public_key is not null`)
 
 /** The listed public keys of a webhook, the present one first. Undefined for one that lists none. */
 export async function findListedKeys(db: Database, id: string, now: Date): Promise<string[] | undefined> {
-  const [row] = await selectListed(db, { id, now })
+  const row = await selectListed(db, { id, now })
   return row && [row.publicKey, ...(row.previous === null ? [] : [row.previous])]
 }

@@ -1,6 +1,6 @@
 import type { WebhookId } from '../../base/id.ts'
 import type { StoredSecrets } from '../../delivery/post/reencrypt.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** The values of an encrypted column of webhooks; a replaced one leaves the times of the row as they are. */
 export function secretsIn(column: 'secret_encrypted' | 'headers_encrypted' | 'signing_key_encrypted') {
@@ -9,7 +9,7 @@ export function secretsIn(column: 'secret_encrypted' | 'headers_encrypted' | 'si
   where ${column} is not null and not starts_with(${column}, $prefix)
     and ($after::uuid is null or document_id > $after)
   order by document_id limit $limit for update`)
-  const update = statement<never, { id: string; sealed: string }>(
+  const update = changeStatement<{ id: string; sealed: string }>(
     `update webhook set ${column} = $sealed where document_id = $id`,
   )
   const replace: StoredSecrets['replace'] = async (db, id, sealed) => void (await update(db, { id, sealed }))

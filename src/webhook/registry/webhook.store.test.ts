@@ -70,7 +70,9 @@ test('a deleted webhook is found by no read, locked or not, unless it is asked f
     expect(await findWebhook(t.db, kept, { lock })).toMatchObject({ id: kept })
   }
   expect((await selectWebhooks(t.db).execute()).map(({ id }) => id)).toEqual([kept])
-  expect((await listExisting(t.db, [gone, t.ledger.ids.next<'webhook'>() as WebhookId])).sort()).toEqual([gone])
+  expect((await listExisting(t.db, { ids: [gone, t.ledger.ids.next<'webhook'>() as WebhookId] })).sort()).toEqual([
+    gone,
+  ])
 })
 
 test('a webhook is made in a living account alone, which is kept from being deleted meanwhile', async () => {

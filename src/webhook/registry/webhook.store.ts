@@ -6,7 +6,7 @@ import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, columnStatement, rowStatement, statement } from '../../postgres/statement/statement.ts'
 import { type DisabledReason, type WebhookMode, WebhookRow } from './webhook.schema.ts'
 
 /** A webhook: every column that the API shows, so that no read can leak its secret. */
@@ -25,18 +25,17 @@ export function selectWebhooks(db: Database) {
 }
 
 const FIND = `select ${webhook.members('w')} from webhook w where w.document_id = $id and ($withDeleted or w.deleted_at is null)`
-const selectOne = statement<WebhookRecord, { id: string; withDeleted: boolean }>(FIND)
-const selectAndLock = statement<WebhookRecord, { id: string; withDeleted: boolean }>(`${FIND} for update`)
+const selectOne = rowStatement<WebhookRecord, { id: string; withDeleted: boolean }>(FIND)
+const selectAndLock = rowStatement<WebhookRecord, { id: string; withDeleted: boolean }>(`${FIND} for update`)
 
 /** The webhook with this id; `lock` locks it until the transaction ends. */
-export async function findWebhook(
+export function findWebhook(
   db: Database,
   id: string,
   options: { withDeleted?: boolean; lock?: boolean } = {},
 ): Promise<WebhookRecord | undefined> {
   const select = options.lock ? selectAndLock : selectOne
-  const [row] = await select(db, { id, withDeleted: options.withDeleted ?? false })
-  return row
+  return select(db, { id, withDeleted: options.withDeleted ?? false })
 }
 
 /** Event type of a new webhook, and whether it is active. */
@@ -66,7 +65,7 @@ interface NewWebhook {
 }
 
 /** The account of `$account` is locked, so that it cannot be deleted before the webhook is inserted. */
-const insert = statement<
+const insert = rowStatement<
   WebhookRecord & { types: OfferedType[] },
   Omit<Required<NewWebhook>, 'subscriptions'> & NewWebhook['subscriptions']
 >(`
@@ -97,13 +96,13 @@ export async function insertWebhook(
   db: Database,
   { subscriptions, mode = 'push', ...row }: NewWebhook,
 ): Promise<{ webhook: WebhookRecord; types: OfferedType[] } | undefined> {
-  const [inserted] = await insert(db, { ...row, mode, ...subscriptions })
+  const inserted = await insert(db, { ...row, mode, ...subscriptions })
   if (!inserted) return undefined
   const { types, ...created } = inserted
   return { webhook: created, types }
 }
 
-const lockForChange = statement<
+const lockForChange = rowStatement<
   WebhookRecord & { kept: AccountId | null },
   { id: string; isGlobal: boolean | null; isMoved: boolean; account: string | null }
 >(`
@@ -125,7 +124,7 @@ export async function lockWebhookForChange(
   id: string,
   { isGlobal, account }: { isGlobal?: boolean | undefined; account?: string | null | undefined },
 ): Promise<{ webhook: WebhookRecord; kept: AccountId | null } | undefined> {
-  const [row] = await lockForChange(db, {
+  const row = await lockForChange(db, {
     id,
     isGlobal: isGlobal ?? null,
     isMoved: account !== undefined,
@@ -236,10 +235,9 @@ export const lockFreeWebhooks = statement<WebhookRecord, { ids: readonly Webhook
   order by w.document_id for no key update skip locked`)
 
 /** The stored ones of the webhooks, including deleted ones. */
-export async function listExisting(db: Database, ids: readonly WebhookId[]): Promise<WebhookId[]> {
-  const rows = await db.selectFrom('webhook').select('document_id').where('document_id', 'in', ids).execute()
-  return rows.map((row) => row.document_id as WebhookId)
-}
+export const listExisting = columnStatement<WebhookId, { ids: readonly WebhookId[] }>(
+  'select document_id from webhook where document_id = any($ids::uuid[])',
+)
 
 /** The encrypted secrets of the existing webhooks with this URL, the oldest first: for the development sink. */
 export async function findSecretsByUrl(

@@ -3,7 +3,7 @@ import type { AccountId, IdMaker, UserId, WebhookId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { type CallbackDeps, checkNewUrl } from '../../delivery/post/callback-field.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { invalidField, orNotFound, Problem } from '../../http/problem/problem.ts'
 import type { RowChange } from '../../http/route/row-route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
@@ -61,11 +61,7 @@ export async function loadWebhook(
   id: string,
   options: { withDeleted?: boolean; lock?: boolean } = {},
 ): Promise<WebhookRecord> {
-  return (await findWebhook(db, id, options)) ?? throwNotFound()
-}
-
-function throwNotFound(): never {
-  throw notFound('webhook')
+  return orNotFound(await findWebhook(db, id, options), 'webhook')
 }
 
 /** Resolves the host of a changed URL. Throws 404, and a 422 on `url`. */
@@ -175,7 +171,7 @@ export async function changeWebhook(
   id: string,
   input: ChangeWebhookInput,
 ): Promise<RowChange<WebhookRecord> & { isMoved: boolean }> {
-  const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
+  const { webhook, kept } = orNotFound(await lockWebhookForChange(db, id, input), 'webhook')
   checkKeptTarget(deps, webhook, input)
   checkHeadersStay(webhook, input)
   const isGlobal = input.isGlobal ?? webhook.isGlobal
@@ -257,7 +253,7 @@ export async function rotateSecret(
   const secret = createSecret(deps.random)
   const secretEncrypted = deps.keyring.seal(secret, secretContextOf(id))
   const webhook = await rotateSecretOf(db, { id, secretEncrypted, by: input.caller.userId, now: input.now })
-  return { webhook: webhook ?? throwNotFound(), secret }
+  return { webhook: orNotFound(webhook, 'webhook'), secret }
 }
 
 /** Soft-deletes: the ledger stays, waiting rows are cancelled (docs/contract/delivery.md#holding). Throws 404. */
@@ -268,7 +264,7 @@ export async function deleteWebhook(
   input: { caller: Caller; now: Date },
 ): Promise<WebhookRecord> {
   const { caller, now } = input
-  const deleted = (await softDeleteWebhook(db, { id, by: caller.userId, now })) ?? throwNotFound()
+  const deleted = orNotFound(await softDeleteWebhook(db, { id, by: caller.userId, now }), 'webhook')
   await deps.cancelWaitingDispatches(db, deleted.id, now)
   return deleted
 }
@@ -279,7 +275,7 @@ export async function purgeWebhook(
   db: Database,
   id: string,
 ): Promise<WebhookRecord> {
-  const webhook = (await deps.deleteLedger(db, id)) ?? throwNotFound()
+  const webhook = orNotFound(await deps.deleteLedger(db, id), 'webhook')
   await deleteWebhookForGood(db, webhook.id)
   return webhook
 }

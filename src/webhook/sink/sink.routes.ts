@@ -56,7 +56,7 @@ export const sinkRoutes: Routes<SinkDeps> = [
               body: rawBody,
               search: sinkSearch(query),
               isToFail: query.fails === 'true',
-              envelopeHeaders: Object.fromEntries(named),
+              logFields: Object.fromEntries(named),
               now,
             },
           )

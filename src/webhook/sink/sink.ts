@@ -25,8 +25,8 @@ export interface SinkDelivery {
   search: string
   /** Whether the URL asks for a failure. */
   isToFail: boolean
-  /** Non-secret headers of the delivery, for the log line. */
-  envelopeHeaders: Record<string, string>
+  /** The fields of the log line: headers of the delivery that are no secrets. */
+  logFields: Record<string, string>
   now: Date
 }
 
@@ -52,9 +52,7 @@ export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Pr
   }
   if (delivery.isToFail)
     throw new Problem('sink_fails', 'The URL of the webhook asks for it. Remove fails=true from the URL to end it.')
-  const headers = Object.entries(delivery.envelopeHeaders)
-  const fields = headers.map(([name, value]) => [name.replace(/^x-service-/, '').replaceAll('-', '_'), value])
-  deps.logger.info(Object.fromEntries(fields), 'sink accepted a delivery')
+  deps.logger.info(delivery.logFields, 'sink accepted a delivery')
   return { accepted: true }
 }
 
