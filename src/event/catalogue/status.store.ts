@@ -27,8 +27,7 @@ const COUNT = `(
   join webhook w on w.document_id = link.webhook and w.deleted_at is null
 )`
 
-interface StatusRow extends EventTypeRecord {
-  subscribers: number | null
+interface StatusRow extends CountedType {
   synced_at: Date | null
   synced_by: UserId | null
   written: number | null

@@ -28,7 +28,7 @@ export interface PublishedPair {
 }
 
 export interface PublishInput {
-  /** The publisher's scope, checked by `checkPublishScope`. */
+  /** The publisher's scope, checked by `checkTenantMayPublish`. */
   scope: PermissionScope
   publications: readonly Publication[]
   pathOf: PathOf

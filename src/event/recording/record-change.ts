@@ -83,7 +83,7 @@ function draftAudit(
     target: change.id,
     address: request.address,
     requestId: ownRequestId,
-    ...(detail && { detail }),
+    detail,
   }))
 }
 

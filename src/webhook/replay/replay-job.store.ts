@@ -132,15 +132,14 @@ export const replayJobs = buildJobTable<ReplayJobId, ReplayJobRecord, ReplayProg
 })
 
 /** Locks a running job and its accounts; undefined when another worker has it, or an account is being moved. */
-export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {
-  const row = await selectReplayJobs(db)
+export function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {
+  return selectReplayJobs(db)
     .where('document_id', '=', id)
     .where('status', '=', 'running')
     .where(sql<boolean>`find_refused_of_job(accounts, 'ended') is null`)
     .forUpdate()
     .skipLocked()
     .executeTakeFirst()
-  return row
 }
 
 /** The next rows of a job after the first `processed`, in order. */
