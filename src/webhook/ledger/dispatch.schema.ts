@@ -8,7 +8,7 @@ export const StatusSchema = named(
   enumSchema(['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'], {
     description:
       '`pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. ' +
-      '`failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted, or nobody pulled it in time.',
+      '`failed`: ended at once by a 3xx or a 410. `cancelled`: its webhook was deleted, or nobody pulled it in time.',
   }),
 )
 

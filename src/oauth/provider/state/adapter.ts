@@ -182,7 +182,7 @@ async function refuseEarlyPoll(db: Database, found: FoundState, key: { model: st
   if (!(await notePoll(db, { ...key, spacingMs: POLL_SPACING_MS }))) throw new errors.SlowDown()
 }
 
-/** Refuses the repeat of a redemption by the same client, whose answer `answerRepeats` sends again. */
+/** Refuses the repeat of a redemption by the same client, whose answer `answerRepeat` sends again. */
 function refuseRepeat(deps: StateDeps, found: FoundState, id: string): void {
   const ctx = Provider.ctx
   if (!ctx || !isRefreshRepeat(deps, found, ctx)) return

@@ -11,7 +11,7 @@ import { findRequestState } from '../state/request-state.ts'
 import { type ReadDeps, readGrant } from '../state/state-reader.ts'
 import { type RevocationFacts, readRevocationFacts } from './revocations.ts'
 
-/** Dependencies of `findFamily`. */
+/** Dependencies of `findTokenFamily`. */
 export interface TokenFamilyDeps extends ReadDeps {
   ids: IdMaker
   random: Random
