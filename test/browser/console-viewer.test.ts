@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { AccountId } from '../../src/base/id.ts'
 import { type ConsoleBrowser, follow, startConsoleBrowser, takePicture, waitForHeading } from './console-browser.ts'
 
 const VIEWER = { email: 'vera@example.test', name: 'Vera Viewer' }
 const OTHER = { email: 'otto@example.test', name: 'Otto Other' }
 
 let c: ConsoleBrowser
-let account: string
+let account: AccountId
 
 beforeAll(async () => {
   c = await startConsoleBrowser()
