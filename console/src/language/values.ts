@@ -1,7 +1,7 @@
 import type { FormatterModule } from 'i18next'
 import { numberFormat } from '../parts/words/formats.ts'
 
-/** What stands in the places of a text: a number as the language writes it, anything else as it is. */
+/** Values in the places of a text: a number as the language writes it, anything else as it is. */
 export const VALUES: FormatterModule = {
   type: 'formatter',
   init: () => {},

@@ -4,7 +4,7 @@ import type { AnchorHTMLAttributes, Ref } from 'react'
 
 type PlainProps = Omit<AnchorProps, 'href'> & AnchorHTMLAttributes<HTMLAnchorElement> & { ref?: Ref<HTMLAnchorElement> }
 
-/** What is cut is whole in the title. */
+/** Title of a link that may be cut: its whole text. */
 const titleOf = ({ title, truncate, children }: PlainProps) =>
   title ?? (truncate && typeof children === 'string' ? children : undefined)
 
