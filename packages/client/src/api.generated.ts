@@ -10091,7 +10091,7 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         /**
-         * @description `pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. `failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted, or nobody pulled it in time.
+         * @description `pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. `failed`: ended at once by a 3xx or a 410. `cancelled`: its webhook was deleted, or nobody pulled it in time.
          * @enum {string}
          */
         DispatchStatus: "pending" | "retrying" | "success" | "exhausted" | "failed" | "cancelled";
