@@ -191,7 +191,7 @@ describe('the database', () => {
   test('PostgreSQL 14 is refused, 15 is accepted', async () => {
     await using fake = await startFakePostgres({ kind: 'version', number: 140_019 })
     await expectRefusal(['migrate'], environmentOf(fake.url), [
-      /^DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer\.$/,
+      /^DATABASE_URL is PostgreSQL 14; Signalbox needs 15 or newer\. \(postgres_too_old: see docs\/operations\.md, postgres_too_old\)$/,
     ])
     await using enough = await startFakePostgres({ kind: 'version', number: 150_000 })
     const { stderr } = await runCommand(['migrate'], { env: environmentOf(enough.url), cwd: directory })

@@ -71,11 +71,11 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a webhook as columns.' }),
       },
     },
-    async (_deps: object, { db, ...request }) =>
+    async (_deps: object, request) =>
       buildFile(request, {
         name: 'webhooks',
         fields: WEBHOOK_FIELDS,
-        stream: (input) => streamWebhooks(db, input),
+        stream: (input) => streamWebhooks(request.db, input),
       }),
   ),
   defineRoute(
@@ -99,11 +99,11 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a ledger row as columns.' }),
       },
     },
-    async (_deps: object, { db, ...request }) =>
+    async (_deps: object, request) =>
       buildFile(request, {
         name: 'deliveries',
         fields: DISPATCH_FIELDS,
-        stream: (input) => streamDispatches(db, input),
+        stream: (input) => streamDispatches(request.db, input),
       }),
   ),
 ]
