@@ -63,7 +63,7 @@ test('a webhook is made step by step, and its test arrives', async () => {
   await page.getByLabel('Name of header 1').fill('Authorization')
   await page.getByLabel('Value of header 1').fill('Bearer of-the-receiver')
   await page.getByLabel('Deliveries a second').fill('1001')
-  await page.getByText('A whole number from 1 to 1000.').waitFor()
+  await page.getByText('A whole number from 1 to 1,000.').waitFor()
   expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
   await page.getByLabel('Deliveries a second').fill('50')
   await page.getByRole('button', { name: 'Next' }).click()

@@ -50,14 +50,14 @@ describe('migrate', () => {
     const newer = await runHere(['migrate'], env)
     expect(newer).toMatchObject({ code: 1, stdout: '' })
     expect(newer.stderr).toMatch(
-      /^The database has migration 9999_later, .*Run the newer release,.*\(schema_ahead: see .*\)\.\n$/,
+      /^The database has migration 9999_later, .*Run the newer release,.*\(schema_ahead: see .*\)\n$/,
     )
     await database.pool.query(`delete from schema_migration where name = '9999_later'`)
     await database.pool.query(`update schema_migration set hash = 'edited' where name like '0001%'`)
     const edited = await runHere(['migrate'], env)
     expect(edited).toMatchObject({ code: 1, stdout: '' })
     expect(edited.stderr).toMatch(
-      /^Migration 0001_\w+ was edited after it ran\. Restore the file; put changes into a new one \(migration_edited: see .*\)\.\n$/,
+      /^Migration 0001_\w+ was edited after it ran\. Restore the file; put changes into a new one\. \(migration_edited: see .*\)\n$/,
     )
   })
 })
