@@ -270,8 +270,7 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
   },
   {
     path: 'src/delivery/post/callback-field.ts',
-    lineText:
-      "if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url) return invalidField('url', code, message)",
+    lineText: "if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url)",
     change: '!url -> false',
     reason: 'only for the types: what is no URL is refused with another code',
   },

@@ -202,13 +202,6 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only saves a search: no other page of the library has such a form',
   },
   {
-    path: 'src/oauth/provider/provider-mount.ts',
-    lineText:
-      "if (!body || (!isForm(request) && (path === '/authorize' || TOKEN_FORMS.has(path)))) return refuseForm(response)",
-    change: "path === '/authorize' -> false",
-    reason: 'the library refuses another body than a form there, too',
-  },
-  {
     path: 'src/oauth/provider/overrides.ts',
     lineText: 'Client.find = async (id) => {',
     change:

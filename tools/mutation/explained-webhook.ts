@@ -282,12 +282,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     ['if (!last || found.length < ACCOUNTS) return', '!last -> false'],
     ['if (!last || found.length < ACCOUNTS) return', 'found.length < ACCOUNTS -> false'],
   ),
-  ...of(
-    'src/webhook/archive/archive.store.ts',
-    'only for the types: the statement returns one row always',
-    ['return found[0]?.is_open ?? false', 'false -> true'],
-    ['return rows[0]?.is_taken ?? false', 'false -> true'],
-  ),
+  ...of('src/webhook/archive/archive.store.ts', 'only for the types: the statement returns one row always', [
+    'return rows[0]?.is_taken ?? false',
+    'false -> true',
+  ]),
   {
     path: 'src/webhook/archive/export-archive.ts',
     lineText: 'rows += file.rows',

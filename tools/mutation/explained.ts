@@ -62,7 +62,7 @@ export const EXPLAINED: readonly Explained[] = [
   })),
   {
     path: 'src/identity/sign-in/second-factor/second-factor.ts',
-    lineText: 'const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now })) > 0',
+    lineText: 'const isTaken = hash !== undefined && (await takeRecoveryCode(tx, { userId, hash, now }))',
     change: 'hash !== undefined -> true',
     reason: 'only costs a statement: no row has a hash that is null',
   },

@@ -53,7 +53,7 @@ export const EXPLAINED_OF_CARRIAGE = listExplained({
       ['if (found !== undefined) return found', 'found !== undefined -> false'],
       ['return name === undefined ? undefined : headers[name]', 'name === undefined -> false'],
     ],
-    ['of two equal positions either does', ['return numberOf(one) >= numberOf(two) ? one : two', '>= -> >']],
+    ['of two equal positions either does', ['return parseLsn(one) >= parseLsn(two) ? one : two', '>= -> >']],
   ],
   'src/carriage/intake/intake.ts': [
     [

@@ -122,10 +122,6 @@ export const EXPLAINED_OF_RESULTS = listExplained({
   ],
   'src/webhook/pull/pull.store.ts': [
     [
-      'only for the types: the statement returns one row always',
-      ['return row ?? { waiting: 0, oldestAt: null }', 'row ?? { waiting: 0, oldestAt: null } -> (row)'],
-    ],
-    [
       'orders the locks under every plan: that by the primary key walks it in the order of the ids itself',
       ['order by x.document_id for update))', 'for update -> (nothing)'],
     ],
