@@ -30,12 +30,12 @@ test('the schema of every input is a JSON Schema, and compiles', () => {
 })
 
 /** Members of a schema that no input breaks by themselves. */
-const NO_RULES = ['additionalProperties', 'default', 'description', 'items', 'patternProperties', 'properties', 'title']
+const NO_RULES = ['additionalProperties', 'default', 'description', 'items', 'properties', 'title']
 
 /** The keywords of a schema of an input, and of those inside it. */
 function listKeywords(schema: object): string[] {
   return Object.entries(schema).flatMap(([keyword, value]) => {
-    const isMap = keyword === 'properties' || keyword === 'patternProperties'
+    const isMap = keyword === 'properties'
     const isSchema = (keyword === 'items' || keyword === 'additionalProperties') && typeof value === 'object'
     const inside = isMap ? Object.values(value as Record<string, object>) : isSchema ? [value as object] : []
     return [keyword, ...inside.flatMap(listKeywords)]

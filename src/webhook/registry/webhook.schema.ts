@@ -34,7 +34,6 @@ const HeadersSchema = Type.Record(
   Type.String({ minLength: 1, maxLength: 1024, pattern: '^[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$' }),
   {
     maxProperties: 10,
-    additionalProperties: false,
     description: 'Headers that every delivery carries. They replace those before; no answer shows their values.',
   },
 )
