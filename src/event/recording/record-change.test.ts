@@ -136,6 +136,21 @@ describe('a read', () => {
     expect((await read()).events).toEqual([])
   })
 
+  test('whose answer the client has already is a 304, and no success: it is not recorded', async () => {
+    await using app = await createTestApp()
+    const path = `/api/v3/identity/account/${await createAccount(app)}`
+    await subscribe(app, 'account.find-one')
+    const tag = String((await app.admin('GET', path)).headers.etag)
+    const read = async (named: string) => {
+      const call = () => app.admin('GET', path, undefined, { 'if-none-match': named })
+      const { answer, events } = await followCall(app, call)
+      return [answer.status, events.length]
+    }
+    expect(await read(tag)).toEqual([304, 0])
+    expect(await read('*')).toEqual([304, 0])
+    expect(await read('"another"')).toEqual([200, 1])
+  })
+
   test('of a list is one event without an id and without an owner', async () => {
     await using app = await createTestApp()
     await subscribe(app, 'contract.find-all')

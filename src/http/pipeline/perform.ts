@@ -9,7 +9,7 @@ import {
 } from '../../postgres/statement/database.ts'
 import { isExpensive } from '../listing/listing.ts'
 import { Problem } from '../problem/problem.ts'
-import { type Answer, buildAnswer, buildRepeatPayload, isShownRefusal, type ShownRefusal } from '../route/answer.ts'
+import { type Answer, buildAnswer, buildRepeatPayload, isHeld, isShownRefusal, type ShownRefusal } from '../route/answer.ts'
 import { type IdempotencyKey, isKeyAwaited, isKeyTaken, type KeptAnswer } from '../route/idempotency.store.ts'
 import {
   buildInProgress,
@@ -47,8 +47,10 @@ async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
   const outcome = await (route.list || route.isExpensive ? handleBounded(served) : read(served, pipeline.db))
   if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
-  await pipeline.recordRead({ route, outcome, request: context })
-  return addRowTag(route, outcome, buildAnswer(route, nameMissing(outcome, context), reply))
+  const answer = addRowTag(route, outcome, buildAnswer(route, nameMissing(outcome, context), reply))
+  // A 304 is no success (docs/contract/events.md#events-of-reads): the client keeps what it read before.
+  if (!isHeld(reply.request, answer)) await pipeline.recordRead({ route, outcome, request: context })
+  return answer
 }
 
 /** A read with the cells that are not in it. */

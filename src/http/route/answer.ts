@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { stringifySetCookie } from 'cookie'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { buildEntityTag, holdsTag } from '../request/entity-tag.ts'
 import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome } from './outcome.ts'
 import type { RouteDeclaration } from './route-declaration.ts'
@@ -107,6 +107,11 @@ export function writeCookie({ maxAgeSeconds, ...rest }: AnswerCookie): string {
   return stringifySetCookie({ ...rest, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) })
 }
 
+/** Whether a read has this answer already, by its `If-None-Match`: it is answered 304. */
+export function isHeld({ method, headers }: FastifyRequest, { headers: { etag } }: Answer): boolean {
+  return (method === 'GET' || method === 'HEAD') && etag !== undefined && holdsTag(headers['if-none-match'], etag)
+}
+
 /**
  * Sends an answer. It carries `no-store` (RFC 9111) unless its headers say otherwise; one with an `etag` that the request
  * has already is a 304. A stream is read as fast as the client takes it, and destroyed when the client disconnects.
@@ -115,10 +120,7 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(answer.headers)) reply.header(name, value)
   for (const cookie of answer.cookies) reply.header('set-cookie', writeCookie(cookie))
-  const { etag } = answer.headers
-  const isRead = reply.request.method === 'GET' || reply.request.method === 'HEAD'
-  if (isRead && etag !== undefined && holdsTag(reply.request.headers['if-none-match'], etag))
-    return reply.code(304).send()
+  if (isHeld(reply.request, answer)) return reply.code(304).send()
   reply.code(answer.status)
   if (answer.contentType) reply.type(answer.contentType)
   return reply.send(reply.request.method === 'HEAD' ? withoutReading(answer.payload) : answer.payload)

@@ -49,7 +49,7 @@ const selectActivity = statement<
       select d.ended_at from webhook_dispatch_ended d where d.webhook = w.document_id order by d.created_at desc limit 1
     )) as "lastAttemptAt", h.hours,
     (select count(*)::int from webhook_event e where e.webhook = w.document_id and ${isNull('e.deleted_at')}) as "eventTypes"
-  from unnest($webhooks::uuid[]) with ordinality x (id, place)
+  from (select id, min(place) as place from unnest($webhooks::uuid[]) with ordinality as x (id, place) group by id) x
   cross join lateral (
     select w.document_id from webhook w
     where w.document_id = x.id and w.deleted_at is null
@@ -66,7 +66,7 @@ const selectActivity = statement<
   ) h
   order by x.place`)
 
-/** Activity of these webhooks in the 24 hours that end with that of `now`; none deleted or outside `scope`. */
+/** Activity of these webhooks, each once, in the 24 hours that end with that of `now`; none deleted or outside `scope`. */
 export async function readActivity(
   db: Database,
   { webhooks, now, scope }: { webhooks: readonly string[]; now: Date; scope: PermissionScope },

@@ -50,10 +50,10 @@ test('a member gets the attempts of the webhooks of its account, not those of gl
   expect((await stranger('GET', both)).body.data).toEqual([])
 })
 
-test('webhooks have their hours, in the order of the request; unknown and deleted ones are left out', async () => {
+test('webhooks have their hours, in the order of the request, each once; unknown and deleted ones are left out', async () => {
   const gone = (await d.makeWebhook()).id
   await d.call('DELETE', `/api/v3/webhook/webhook/${gone}`)
-  const ids = [broken, gone, '00000000-0000-7000-8000-000000000000', own]
+  const ids = [broken, gone, '00000000-0000-7000-8000-000000000000', own, broken]
   const { data } = (await d.call('GET', `${WEBHOOKS}?${ids.map((id) => `webhook=${id}`).join('&')}`)).body
   const hour = '2026-09-11T12:00:00.000Z'
   expect(data).toMatchObject([
