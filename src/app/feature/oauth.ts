@@ -38,9 +38,12 @@ export async function mountOauthProvider(
       if (!isStrict(request)) return limiter.limitVisit(request, reply)
       await limiter.limitAddress({ strictRateLimit: true }, request, reply)
     },
-    findProblem: ({ method, url }) =>
+    findProblem: ({ method, url, headers }) =>
       findEntryPointProblem(
-        { method, path: readOwnPath(url) },
+        {
+          ...{ method, path: readOwnPath(url) },
+          isPreflight: Boolean(headers['access-control-request-method']),
+        },
         { isRegistrationOpen: options.config.oauthRegistration },
       ),
     handle: (request, response, { address }) => serveProvider(mount, request, { response, address }),

@@ -9,7 +9,14 @@ import {
 } from '../../postgres/statement/database.ts'
 import { isExpensive } from '../listing/listing.ts'
 import { Problem } from '../problem/problem.ts'
-import { type Answer, buildAnswer, buildRepeatPayload, isHeld, isShownRefusal, type ShownRefusal } from '../route/answer.ts'
+import {
+  type Answer,
+  buildAnswer,
+  buildRepeatPayload,
+  isHeld,
+  isShownRefusal,
+  type ShownRefusal,
+} from '../route/answer.ts'
 import { type IdempotencyKey, isKeyAwaited, isKeyTaken, type KeptAnswer } from '../route/idempotency.store.ts'
 import {
   buildInProgress,

@@ -14,8 +14,9 @@ const parameter = (limit: keyof typeof LIMITS, description: string) =>
   Type.Optional(Type.String({ maxLength: LIMITS[limit], description }))
 
 /** The path parameter of a provider. Any text: an unknown name is a 404. */
+/** Every name that the router takes: one that is too long for a provider is unknown like any other. */
 export const ProviderParams = Type.Object({
-  provider: Type.String({ maxLength: 64, description: 'The name of the provider: `google`.' }),
+  provider: Type.String({ maxLength: 256, description: 'The name of the provider: `google`.' }),
 })
 
 const CodeChallenge = Type.String({

@@ -60,7 +60,7 @@ describe('the start', () => {
     expect(String(answer.headers['set-cookie'])).toContain('signalbox_flow_')
   })
 
-  test.each(['unknown', 'local', 'dev', '__proto__', 'constructor', 'GOOGLE', 'google%20', 'a'.repeat(64)])(
+  test.each(['unknown', 'local', 'dev', '__proto__', 'constructor', 'GOOGLE', 'google%20', 'a'.repeat(256)])(
     'answers 404 provider_unknown for %s and lists no provider',
     async (name) => {
       for (const query of [`?redirect_url=${encodeURIComponent(WEB_APP)}`, '']) {

@@ -4,11 +4,17 @@ import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
+interface Sent {
+  issuer: string
+  headers?: Record<string, string>
+}
+
 const open = await openForFile(startOauthFixture({ env: { OAUTH_REGISTRATION: 'true' } }))
 const closed = await openForFile(startOauthFixture())
 
-async function send(method: string, path: string, { issuer } = open) {
-  const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' }
+const PREFLIGHT = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' }
+
+async function send(method: string, path: string, { issuer, headers = PREFLIGHT }: Sent = open) {
   const answer = await fetch(issuer + path, { method, headers, redirect: 'manual' })
   const text = await answer.text()
   return { status: answer.status, headers: answer.headers, text, isProblem: readType(answer) === PROBLEM }
@@ -53,6 +59,18 @@ test.each([
   expect(await listServed(path)).toEqual(methods)
   const { status, headers, text } = await send('PUT', path)
   expect([status, headers.get('allow'), JSON.parse(text).code]).toEqual([405, methods.join(', '), 'method_not_allowed'])
+})
+
+test.each([
+  ['/token', 'POST'],
+  ['/userinfo', 'GET, HEAD, POST'],
+  ['/authorize', 'GET, HEAD, POST'],
+])('an OPTIONS at %s that is no preflight is a 405 that names %s', async (path, allow) => {
+  for (const headers of [{}, { origin: PREFLIGHT.origin }, { 'access-control-request-method': '' }]) {
+    const answer = await send('OPTIONS', path, { ...open, headers: headers as Record<string, string> })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow])
+    expect(JSON.parse(answer.text)).toMatchObject({ code: 'method_not_allowed' })
+  }
 })
 
 test.each(['', '/', '/clients', '/token/', '/token/x', '/%74oken', '/scope', '/end-session/other', '/constructor'])(

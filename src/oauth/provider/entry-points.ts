@@ -45,15 +45,17 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * The problem of a request for a path below the issuer that the library does not serve, or by a method that the path does
- * not take: its own answer is a 404 in plain text for both. Undefined for every other request. Pure.
+ * not take, such as an OPTIONS that is no preflight: its own answer is a 404 in plain text for each. Undefined for every
+ * other request. Pure.
  */
 export function findEntryPointProblem(
-  { method, path }: { method: string; path: string },
+  { method, path, isPreflight }: { method: string; path: string; isPreflight: boolean },
   { isRegistrationOpen }: { isRegistrationOpen: boolean },
 ): Problem | undefined {
   // The library ignores the case of a path.
   const folded = path.toLowerCase()
   const methods = METHODS[folded] ?? METHODS[folded.replace(/[^/]+$/, '*')]
   if (!methods || (!isRegistrationOpen && folded.startsWith(ENTRY_POINTS.registration))) return buildPathProblem()
-  return methods.includes(method) ? undefined : buildMethodProblem(methods)
+  const isServed = methods.includes(method) && (method !== 'OPTIONS' || isPreflight)
+  return isServed ? undefined : buildMethodProblem(methods.filter((taken) => taken !== method))
 }
