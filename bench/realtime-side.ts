@@ -35,6 +35,7 @@ async function startEmbedded(connectionString: string): Promise<void> {
     db: database.db,
     connectionString,
     clock: systemClock,
+    isTrusted: () => true,
     random: systemRandom,
     ids: buildIdMaker(systemClock, systemRandom),
     logger: pino({ level: 'error' }),

@@ -116,7 +116,8 @@ const note = (kind: MailKind = 'failing', of = webhook, place: Place = 'c1') => 
 function worker(place: Place, options: { seal?: Keyring['seal'] } = {}) {
   const cell = place === null ? undefined : { db: place === 'c1' ? pools.c1.db : ground.at(place).db, keptMs: KEPT_MS }
   return buildNoticeWorker({
-    ...{ db: pools.home.db, clock, logger: silent, canSendMail: true, ids: buildIdMaker(clock, systemRandom) },
+    ...{ db: pools.home.db, clock, logger: silent, canSendMail: true, isTrusted: () => true },
+    ids: buildIdMaker(clock, systemRandom),
     keyring: { deriveKeys: keyring.deriveKeys, seal: options.seal ?? keyring.seal },
     ...{ baseUrl: () => 'https://signalbox.test', serviceName: 'Signalbox', ...(cell && { cell }) },
   })
@@ -278,7 +279,7 @@ describe('a mail that waits in the outbox', () => {
   const places = { home: null, c1: 'c1', c2: 'c2' }
   const mailer = () =>
     buildMailWorker({
-      ...{ db: ground.at(null).db, clock, rest: clock.sleep, logger: silent, keyring },
+      ...{ db: ground.at(null).db, clock, rest: clock.sleep, isTrusted: () => true, logger: silent, keyring },
       template: loadMailTemplate(undefined, {
         ...{ color: '#000', onColor: '#fff', darkColor: '#000', darkOnColor: '#fff', logo: null },
       }),

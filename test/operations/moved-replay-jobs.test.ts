@@ -133,6 +133,7 @@ test('it goes on in its database alone, without the rows of the account that mov
   for (const place of PLACES) {
     const worker = buildReplayWorker({
       ...{ db: ground.at(place).db, clock: systemClock, logger: pino({ level: 'silent' }), workerId: 'w' },
+      isTrusted: () => true,
       onQueued: () => {},
     })
     await worker.drain()
@@ -162,6 +163,7 @@ describe.each(['one account', 'two accounts'])('a job of %s, one of which is bei
     const job = await addJob('c1', accounts as string[], [deliveries.get(first as string) as string])
     const worker = buildReplayWorker({
       ...{ db, clock: systemClock, logger: pino({ level: 'silent' }), workerId: 'w' },
+      isTrusted: () => true,
       onQueued: () => {},
     })
     const read = async () => {

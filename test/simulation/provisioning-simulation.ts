@@ -53,7 +53,14 @@ export async function openProvisioningSimulation(seed: number) {
     concurrency: 10,
     perTarget: 10,
   })
-  const jobs = buildProvisioningJobWorker({ db, clock, logger, isEnabled: true, onQueued: () => {} })
+  const jobs = buildProvisioningJobWorker({
+    db,
+    clock,
+    logger,
+    isEnabled: true,
+    isTrusted: () => true,
+    onQueued: () => {},
+  })
   const targets: TargetId[] = [await ledger.addTarget(), await ledger.addTarget()]
   const users: UserId[] = []
   const flights: Flight[] = []

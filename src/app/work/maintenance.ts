@@ -34,8 +34,8 @@ export interface MaintenanceDeps {
   config: Pick<Config, 'webhookLedgerRetentionDays' | 'auditRetentionDays'>
   keyring: Keyring
   workerId: string
-  /** Whether the clock is trusted; otherwise nothing is swept. Default: always. */
-  isTrusted?: () => boolean
+  /** Whether the clock is trusted; otherwise nothing is swept. */
+  isTrusted: () => boolean
   onSwept?: (report: SweepReport) => void
 }
 
@@ -74,7 +74,7 @@ function listSweeps(deps: Pick<MaintenanceDeps, 'keyring' | 'db'>): readonly Swe
 
 /** Builds the maintenance. A failed step is logged and made again by the next sweep; every process may run it. */
 export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
-  const { clock, logger, isTrusted = () => true } = deps
+  const { clock, logger, isTrusted } = deps
   const stopping = new AbortController()
   const sweeps = listSweeps(deps)
   const walks: SweepContext['walks'] = new Map()

@@ -18,8 +18,8 @@ export interface MovedJob<Job> {
 export interface JobRunnerDeps<Id, Job extends { status: string }> {
   db: Database
   clock: Clock
-  /** Whether the clock is trusted; otherwise no job is moved. Default: always. */
-  isTrusted?: (() => boolean) | undefined
+  /** Whether the clock is trusted; otherwise no job is moved. */
+  isTrusted: () => boolean
   logger: Logger
   /** Name of a job in log lines: `replay job`. */
   name: string
@@ -52,7 +52,7 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
   const stopping = new AbortController()
 
   async function round(): Promise<Round> {
-    if (deps.isTrusted?.() === false) return 'idle'
+    if (!deps.isTrusted()) return 'idle'
     let result: Round = 'idle'
     let after: Id | null = null
     // To the last: jobs that wait, as many as there may be, hold none back.

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { type Keyring, KeyringError } from '../../base/keyring.ts'
 import { type Loop, runRounds } from '../../base/rounds.ts'
 import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
-import type { Database } from '../../postgres/statement/database.ts'
+import { type Database, isDatabaseUnavailable } from '../../postgres/statement/database.ts'
 import { type MailContent, MailError, type MailTransport } from './mail.ts'
 import { type MailTemplate, renderMail } from './mail-template.ts'
 import { type ClaimedMail, claimMails, endMail, giveBackMail, postponeMail } from './outbox.store.ts'
@@ -40,8 +40,8 @@ export interface MailWorkerDeps {
   clock: Clock
   /** Sleeps in real time: the grace of a stop bounds the network. */
   rest: Clock['sleep']
-  /** Whether the clock is trusted; otherwise no mail is claimed. Default: always. */
-  isTrusted?: () => boolean
+  /** Whether the clock is trusted; otherwise no mail is claimed. */
+  isTrusted: () => boolean
   logger: Logger
   keyring: Pick<Keyring, 'open'>
   template: MailTemplate
@@ -65,7 +65,7 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
   const stopping = new AbortController()
 
   async function drain(): Promise<number> {
-    if (!transport || deps.isTrusted?.() === false) return 0
+    if (!transport || !deps.isTrusted()) return 0
     for (let attempts = 0; ; ) {
       const nowMs = clock.now()
       const leaseEnd = new Date(nowMs + LEASE_MS)
@@ -126,7 +126,9 @@ async function attempt(deps: MailWorkerDeps, transport: MailTransport, mail: Cla
   }
   const dueAt = failure.isPermanent ? undefined : findNextAttempt(mail, now)
   const error = failure.message
-  logger.warn({ ...facts, error, is_given_up: dueAt === undefined }, 'mail not sent: see docs/operations.md, mail')
+  const line = { ...facts, error, is_given_up: dueAt === undefined }
+  if (failure.bug) logger.error({ ...line, ...failure.bug }, 'mail not sent for a bug: see docs/operations.md, mail')
+  else logger.warn(line, 'mail not sent: see docs/operations.md, mail')
   if (dueAt) await postponeMail(db, { ...mail, dueAt, error })
   else await endMail(db, { ...mail, status: 'failed', error, now })
 }
@@ -144,7 +146,20 @@ interface MailFailure {
   isPermanent: boolean
   ownFault?: OwnFault | undefined
   isUnknown?: boolean
+  /** An error that no mail should meet. */
+  bug?: Bug
 }
+
+/** The name of an error, and where it was thrown. Its message may have the text of the mail, with a link. */
+interface Bug {
+  code: string
+  at: string[]
+}
+
+const describeBug = ({ name, stack = '' }: Error): Bug => ({
+  code: name,
+  at: stack.split('\n').flatMap((line) => /^ {4}at (.+)/.exec(line)?.[1] ?? []),
+})
 
 /** Sends a mail. Undefined when it was accepted. */
 async function findFailure(
@@ -154,16 +169,19 @@ async function findFailure(
 ): Promise<MailFailure | undefined> {
   const now = new Date(clock.now())
   if (mail.expiresAt <= now) return { message: 'expired', isPermanent: true }
-  const isWanted = await checks?.[mail.kind]?.(db, mail)
-  if (isWanted === false) return { message: 'not wanted', isPermanent: true }
-  if (isWanted === 'unknown') return { message: 'unknown', isPermanent: false, isUnknown: true }
   try {
+    const isWanted = await checks?.[mail.kind]?.(db, mail)
+    if (isWanted === false) return { message: 'not wanted', isPermanent: true }
+    if (isWanted === 'unknown') return { message: 'unknown', isPermanent: false, isUnknown: true }
     const content = JSON.parse(keyring.open(mail.content, mailContextOf(mail.id))) as MailContent
     await transport.send({ ...renderMail(template, content), id: mail.id, to: mail.to }, now)
     return undefined
   } catch (error) {
     if (error instanceof KeyringError) return { message: 'unreadable', isPermanent: true }
     if (error instanceof MailError) return error
-    throw error
+    // Without the database no result can be recorded.
+    if (isDatabaseUnavailable(error)) throw error
+    // The other mails of the batch go out.
+    return { message: 'unexpected', isPermanent: false, bug: describeBug(error as Error) }
   }
 }

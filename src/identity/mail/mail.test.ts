@@ -34,6 +34,7 @@ async function openOutbox(transport: MailTransport) {
       db: database.db,
       clock,
       rest: async () => {},
+      isTrusted: () => true,
       logger: pino({ level: 'silent' }),
       keyring,
       template: loadMailTemplate(undefined, LOOK),
@@ -138,6 +139,43 @@ describe('the outbox', () => {
     expect(await worker.drain()).toBe(1)
     expect(await outbox.rows()).toMatchObject([{ status: 'sent', attempts: 1 }])
     expect(transport.sent).toEqual(['one@example.com'])
+  })
+
+  test('tries a mail again that meets a bug, says where without its text, and sends the others at once', async () => {
+    const transport = buildFailing()
+    await using outbox = await openOutbox(transport)
+    for (const to of ['one@example.com', 'two@example.com', 'three@example.com']) await outbox.write(to)
+    const lines: string[] = []
+    const logger = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) })
+    const [first] = await outbox.rows()
+    const open = (text: string, context: string) =>
+      context.includes(first.document_id)
+        ? '{"secret-of-the-link'
+        : buildKeyring([SECRET], systemRandom).open(text, context)
+    expect(await outbox.worker({ logger, keyring: { open } }).drain()).toBe(3)
+    expect(transport.sent).toEqual(['two@example.com', 'three@example.com'])
+    expect(await outbox.rows()).toMatchObject([
+      {
+        status: 'waiting',
+        attempts: 1,
+        last_error: 'unexpected',
+        due_at: new Date(outbox.clock.now() + RETRY_DELAYS_MS[0]!),
+      },
+      { status: 'sent' },
+      { status: 'sent' },
+    ])
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        ...{ mail_id: first.document_id, error: 'unexpected', is_given_up: false, code: 'SyntaxError' },
+        at: expect.arrayContaining([expect.stringContaining('mail-worker.ts')]),
+        msg: 'mail not sent for a bug: see docs/operations.md, mail',
+      },
+    ])
+    expect(lines.join()).not.toContain('secret-of-the-link')
+    // Without the database nothing could be recorded: the round ends, and comes again.
+    const away = { test: () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })) }
+    outbox.clock.advance(RETRY_DELAYS_MS[0]!)
+    await expect(outbox.worker({ checks: away }).drain()).rejects.toThrow('away')
   })
 
   test('tries a mail again after each delay, gives it up after the last, and erases it', async () => {

@@ -53,7 +53,7 @@ export interface RealtimeServerDeps {
   openBus?: OpenBus | undefined
   clock: Clock
   /** Whether the clock may be trusted (`FleetOptions`). */
-  isTrusted?: () => boolean
+  isTrusted: () => boolean
   random: Random
   ids: IdMaker
   logger: Logger

@@ -41,8 +41,8 @@ export interface NoticeWorkerDeps extends NoticeMailDeps {
     keptMs: number
   }
   clock: Clock
-  /** Whether the clock is trusted; otherwise nothing is written. Default: always. */
-  isTrusted?: () => boolean
+  /** Whether the clock is trusted; otherwise nothing is written. */
+  isTrusted: () => boolean
   logger: Logger
   /** Whether a transport is configured. */
   canSendMail: boolean
@@ -63,7 +63,7 @@ export function buildNoticeWorker(deps: NoticeWorkerDeps): NoticeWorker {
     cell ? takeTurnOfCell(deps, cell, now) : inTransaction(db, (tx) => takeTurnOfHome(deps, tx, now))
 
   async function drain(): Promise<number> {
-    if (!deps.canSendMail || deps.isTrusted?.() === false) return 0
+    if (!deps.canSendMail || !deps.isTrusted()) return 0
     const pace = { collectS: COLLECT_S, paceS: PACE_S, limit: NOTICES_LIMIT }
     while ((await queueTurns(cell?.db ?? db, pace)) > 0);
     for (let mails = 0; ; ) {

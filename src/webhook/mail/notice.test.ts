@@ -296,23 +296,16 @@ describe('many webhooks of an account', () => {
     }
     const texts = { baseUrl: app.baseUrl, serviceName: 'Signalbox', logger: pino({ level: 'silent' }) }
     const ids = buildIdMaker(clock, systemRandom)
-    const broken = buildNoticeWorker({ db: database.db, ids, clock, keyring, canSendMail: true, ...texts })
+    const parts = { db: database.db, ids, clock, keyring, ...texts }
+    const broken = buildNoticeWorker({ ...parts, isTrusted: () => true, canSendMail: true })
     await expect(broken.drain()).rejects.toThrow('broken')
     expect(await mails.sql('select * from mail_outbox')).toEqual([])
     expect(await mails.take()).toHaveLength(1)
-    const silent = buildNoticeWorker({ db: database.db, ids, clock, keyring, canSendMail: false, ...texts })
+    const silent = buildNoticeWorker({ ...parts, isTrusted: () => true, canSendMail: false })
     await deliver(410, 19)
     mails.advance(PACE_S)
     expect(await silent.drain()).toBe(0)
-    const early = buildNoticeWorker({
-      db: database.db,
-      ids,
-      clock,
-      keyring,
-      canSendMail: true,
-      isTrusted: () => false,
-      ...texts,
-    })
+    const early = buildNoticeWorker({ ...parts, isTrusted: () => false, canSendMail: true })
     expect(await early.drain()).toBe(0)
     expect(subjectsOf(await mails.take())).toEqual(['The webhook X was disabled'])
   })

@@ -50,6 +50,7 @@ function buildWorker(over: Partial<ReplayWorkerDeps> = {}) {
   return buildReplayWorker({
     db: fixture.app.database.db,
     clock: fixture.app.clock,
+    isTrusted: () => true,
     logger: pino({ level: 'silent' }),
     workerId: 'worker',
     onQueued: () => {},

@@ -81,6 +81,7 @@ export async function startTestRealtime(
     ids: buildIdMaker(clock, systemRandom),
     logger: pino({ level: 'silent' }),
     rest: systemClock.sleep,
+    isTrusted: () => true,
     ...options,
     clock,
   })

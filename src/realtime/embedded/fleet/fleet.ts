@@ -59,8 +59,8 @@ export interface FleetOptions {
   /** The bus; undefined: everything goes through the database. */
   openBus?: OpenBus | undefined
   clock: Clock
-  /** Whether the clock is trusted; otherwise nothing is deleted. Default: always. */
-  isTrusted?: () => boolean
+  /** Whether the clock is trusted; otherwise nothing is deleted. */
+  isTrusted: () => boolean
   logger: Logger
   countConnections: () => number
   /** Runs for each message of another process, in the order of that process. */
@@ -144,7 +144,7 @@ export function buildFleet(options: FleetOptions): Fleet {
       if (stopping.signal.aborted) return
       try {
         await beat()
-        if (beats % SWEEP_EVERY_BEATS === 0 && options.isTrusted?.() !== false) await sweep()
+        if (beats % SWEEP_EVERY_BEATS === 0 && options.isTrusted()) await sweep()
       } catch (error) {
         logger.warn({ err: error }, 'realtime processes not looked up: see docs/operations.md, realtime processes')
       }
