@@ -8,6 +8,7 @@ import { buildIdMaker, type UserId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import type { SupabaseAnswer, SupabaseClient } from '../../identity/engine/supabase/supabase-client.ts'
+import { listOpenRevocations } from '../grant/engine-grant.store.ts'
 import { buildEngineConsent } from './engine-consent.ts'
 import { claimDecision } from './engine-decision.store.ts'
 
@@ -152,6 +153,54 @@ describe('the request of an app', () => {
     const readAuthorization = () => answer({ redirect_url: AUTHORIZE_URL })
     await open({ readAuthorization, listGrants: () => answer(listed) }).describe()
     expect(await listGranted()).toHaveLength(200)
+  })
+})
+
+describe('grants that the user has revoked here', () => {
+  const addRevoked = (count: number) =>
+    database.pool.query(
+      `insert into engine_grant (document_id, "user", client, client_name, scopes, created_at, updated_at, revoked_at)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'App', '{}', now(), now(), now() from generate_series(1, $2::int)`,
+      [user, count],
+    )
+  const countOpen = async () => (await listOpenRevocations(database.db, { userId: user })).length
+
+  beforeEach(() => database.pool.query('delete from engine_grant'))
+
+  test('are revoked at the engine ten at once, before the request is read', async () => {
+    await addRevoked(25)
+    const waiting: (() => void)[] = []
+    const groups: number[] = []
+    // Answers once no call is made any more: those of a group are made in one turn.
+    const revokeGrant = async () => {
+      if (waiting.length === 0)
+        setImmediate(() => {
+          groups.push(waiting.length)
+          for (const answerOne of waiting.splice(0)) answerOne()
+        })
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      return { ok: false, status: 404, code: 'not_found' } as SupabaseAnswer
+    }
+    let openAtRead = -1
+    const readAuthorization = async () => {
+      openAtRead = await countOpen()
+      return answer(ASKED)
+    }
+    expect(await open({ revokeGrant, readAuthorization }).describe()).toMatchObject({ kind: 'pending' })
+    expect([groups, openAtRead]).toEqual([[10, 10, 5], 0])
+  })
+
+  test.each([
+    ['answers with 500', async () => ({ ok: false, status: 500, code: 'x' }) as SupabaseAnswer],
+    ['does not answer', () => Promise.reject(new Error('no connection'))],
+  ])('stay open where the engine %s, and those beside them do not', async (_name, fail) => {
+    await addRevoked(15)
+    const [refused] = await listOpenRevocations(database.db, { userId: user })
+    const revokeGrant = (_token: string, clientId: string) => (clientId === refused ? fail() : answer({}))
+    await expect(open({ revokeGrant }).describe()).rejects.toMatchObject({ status: 503 })
+    expect(await countOpen()).toBe(6)
+    await open({ revokeGrant: () => answer({}) }).describe()
+    expect(await countOpen()).toBe(0)
   })
 })
 

@@ -21,6 +21,9 @@ import { type ConsentDecision, claimDecision, keepDecision, releaseDecision } fr
 /** Delay after which an unanswered call of the engine is repeated. */
 const CLAIM_MS = 30_000
 
+/** Number of grants of a user that are revoked at the engine at once. */
+const REVOCATIONS_AT_ONCE = 10
+
 /** Request of an app: the page shows it, or continues at once where an earlier consent covers it. */
 export type AskedConsent =
   | { kind: 'pending'; clientId: string; clientName: string; redirectUri: string; scopes: readonly string[] }
@@ -86,15 +89,28 @@ export function buildEngineConsent(deps: {
     user: EngineUser,
     { authorizationId, now }: { authorizationId: string; now: Date },
   ): Promise<AskedConsent> {
-    for (const clientId of await listOpenRevocations(db, { userId: user.userId })) {
-      const answer = await ask(() => client.revokeGrant(user.token, clientId))
-      // Grants unknown to the engine are ended.
-      if (!answer.ok && answer.status !== 404) throw buildEngineAway(answer.code)
-      await noteEndedThere(db, { userId: user.userId, clientId })
-    }
+    const revoked = await listOpenRevocations(db, { userId: user.userId })
+    for (let at = 0; at < revoked.length; at += REVOCATIONS_AT_ONCE)
+      await endThere(db, user, revoked.slice(at, at + REVOCATIONS_AT_ONCE))
     const asked = readAsked(checkAnswer(await ask(() => client.readAuthorization(user.token, authorizationId))))
     if (asked.kind === 'covered') await recordCovered(db, user, now)
     return asked
+  }
+
+  /** Revokes grants at the engine, which takes one in a call. What has ended is noted, also when another call failed. */
+  async function endThere(db: Database, { userId, token }: EngineUser, clientIds: readonly string[]): Promise<void> {
+    const results = await Promise.allSettled(
+      clientIds.map((clientId) => ask(() => client.revokeGrant(token, clientId))),
+    )
+    const faults = results.map((result) => {
+      if (result.status === 'rejected') return result.reason
+      // Grants unknown to the engine are ended.
+      return result.value.ok || result.value.status === 404 ? undefined : buildEngineAway(result.value.code)
+    })
+    const ended = clientIds.filter((_clientId, index) => faults[index] === undefined)
+    if (ended.length > 0) await noteEndedThere(db, { userId, clientIds: ended })
+    const fault = faults.find((found) => found !== undefined)
+    if (fault !== undefined) throw fault
   }
 
   /** The engine reports its automatic approvals only in its list of grants. */

@@ -76,7 +76,7 @@ describe('a grant at a managed engine', () => {
   test('begins anew after its end, also at the engine', async () => {
     const before = await find()
     await end(at(1))
-    await noteEndedThere(db, { userId: user, clientId: app })
+    await noteEndedThere(db, { userId: user, clientIds: [app] })
     expect(await find()).toBeUndefined()
     const id = await grant(user, app, ['email'], at(2))
     expect(id).not.toBe(before?.id)
@@ -107,14 +107,14 @@ describe('a grant at a managed engine', () => {
       [[app], []],
     )
     for (const [userId, clientId] of [[other, app] as const, [user, otherApp] as const])
-      await noteEndedThere(db, { userId, clientId })
+      await noteEndedThere(db, { userId, clientIds: [clientId] })
     expect(await listOpenRevocations(db, { userId: user })).toEqual([app])
-    await noteEndedThere(db, { userId: user, clientId: app })
+    await noteEndedThere(db, { userId: user, clientIds: [app] })
     expect(await listOpenRevocations(db, { userId: user })).toEqual([])
   })
 
   test('that is live is not noted as ended at the engine', async () => {
-    await noteEndedThere(db, { userId: user, clientId: app })
+    await noteEndedThere(db, { userId: user, clientIds: [app] })
     const { rows } = await database.pool.query('select distinct is_ended_there from engine_grant where "user" = $1', [
       user,
     ])
@@ -146,7 +146,7 @@ describe('a grant in the list of the engine', () => {
     await end(at(10))
     await record(['email'], at(20))
     expect(await find()).toBeUndefined()
-    await noteEndedThere(db, { userId: user, clientId: app })
+    await noteEndedThere(db, { userId: user, clientIds: [app] })
     await record(['email'], at(10))
     expect(await find()).toBeUndefined()
     await record(['email'], at(11))

@@ -103,8 +103,8 @@ export const listOpenRevocations = statement<{ client: string }, { userId: UserI
   ({ client }) => client,
 )
 
-/** Notes that the engine has ended a revoked grant too. */
-export const noteEndedThere = statement<never, { userId: UserId; clientId: string }>(
+/** Notes that the engine has ended revoked grants too. */
+export const noteEndedThere = statement<never, { userId: UserId; clientIds: readonly string[] }>(
   `update engine_grant set is_ended_there = true
-   where "user" = $userId and client = $clientId and revoked_at is not null`,
+   where "user" = $userId and client = any($clientIds::uuid[]) and revoked_at is not null`,
 )
