@@ -55,8 +55,6 @@ export type WorkerRoom = Room & Partial<Pick<ClaimRequest, 'workerId'>>
 
 export interface ReclaimRequest {
   workerId: string
-  /** Claims made at or before this time. */
-  claimedBefore: Date
   now: Date
   limit: number
 }

@@ -119,7 +119,7 @@ export async function openProvisioningSimulation(seed: number) {
   async function lose(worker: string): Promise<void> {
     const gone = flights.filter((flight) => flight.worker === worker)
     for (const flight of gone) flights.splice(flights.indexOf(flight), 1)
-    await queue.settle(await queue.reclaim({ workerId: worker, claimedBefore: now(), now: now(), limit: 100 }))
+    await queue.settle(await queue.reclaim({ workerId: worker, now: now(), limit: 100 }))
     const { recorded } = await queue.settle(gone.map((item) => end(item, { statusCode: 204 })))
     if (recorded.some((result) => result.isRecorded)) faults.push(`${worker}: a late result was recorded`)
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { buildMutex } from '../../base/semaphore.ts'
-import { type Claim, nameClaim } from '../policy.ts'
+import { type Claim, nameClaim, type ReclaimRequest } from '../policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS } from '../worker-lease.ts'
 import { buildRecovery, type RecoveryDeps } from './recovery.ts'
 
@@ -36,17 +36,9 @@ function open(
     policy: {
       onSettled: () => {},
       queue: {
-        reclaim: async ({
-          workerId,
-          claimedBefore,
-          limit,
-        }: {
-          workerId: string
-          claimedBefore: Date
-          limit: number
-        }) => {
+        reclaim: async ({ workerId, now, limit }: ReclaimRequest) => {
           expect(limit).toBe(workerId === OWN ? BATCH + held.length : BATCH)
-          asked.push({ workerId, agoMs: clock.now() - claimedBefore.getTime() })
+          asked.push({ workerId, agoMs: clock.now() - now.getTime() })
           return found.shift() ?? []
         },
         settle: async (claims: Claim[]) => settled.push(claims),

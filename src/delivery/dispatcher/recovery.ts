@@ -76,8 +76,7 @@ export function buildRecovery<Ended extends Claim, Settled>(
   }
 
   function find(workerId: string, limit: number): Promise<Ended[]> {
-    const now = new Date(clock.now())
-    return policy.queue.reclaim({ workerId, claimedBefore: now, now, limit })
+    return policy.queue.reclaim({ workerId, now: new Date(clock.now()), limit })
   }
 
   async function repeat(workerId: string, lost: readonly Ended[]): Promise<void> {

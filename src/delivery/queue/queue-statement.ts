@@ -15,11 +15,14 @@ export function releaseStatement(
   }
 }
 
-/** A statement that finds claims of a lost worker. They are not locked: the first record ends a claim. */
+/**
+ * A statement that finds claims of a lost worker, of any time: its clock may have been ahead. They are not locked: the
+ * first record ends a claim.
+ */
 export function lostStatement<Lost extends Claim>(
   text: string,
 ): (db: Database, request: ReclaimRequest) => Promise<Lost[]> {
-  return statement<Lost, Pick<ReclaimRequest, 'workerId' | 'claimedBefore' | 'limit'>>(text)
+  return statement<Lost, Pick<ReclaimRequest, 'workerId' | 'limit'>>(text)
 }
 
 /** A statement of the `due_at` of the next row whose group is not in `$blocked`; null when none waits. */

@@ -64,8 +64,7 @@ describe(`plans of provisioning made on small tables, on ${USERS} users at each 
     ...change,
   })
   const claim = (db: Database, change: Partial<ClaimRequest> = {}) => claimDeliveries(db, request(change))
-  const findLost = (db: Database, workerId: string) =>
-    findLostDeliveries(db, { workerId, claimedBefore: now, now, limit: 50 })
+  const findLost = (db: Database, workerId: string) => findLostDeliveries(db, { workerId, now, limit: 50 })
   const settle = (db: Database, claimed: readonly Ended[], status: DeliveryChange['status']) =>
     inTransaction(db, async (tx) => {
       const held = await lockHeldClaims(tx, claimed)

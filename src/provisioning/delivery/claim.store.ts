@@ -151,7 +151,7 @@ export const findLostDeliveries = lostStatement<LostDelivery>(`
     $workerId::text as "workerId", s.claimed_at as "startedAt"
   from provisioning_stream s
   cross join lateral (select * from provisioning_delivery d where d.document_id = s.claimed offset 0) d
-  where s.lease_owner = $workerId and s.claimed_at <= $claimedBefore limit $limit`)
+  where s.lease_owner = $workerId limit $limit`)
 
 /** Due time of the next unclaimed delivery whose target is not blocked; null when none waits. */
 export const findNextDeliveryAt = nextDueStatement(`

@@ -65,8 +65,7 @@ describe(`plans of realtime messages made on small tables, on ${ROWS} open and $
     return routeBatch(db, input, [{ name: 'realtime', part: buildRealtimeRouting(request(change)) }])
   }
   const claim = (db: Database, change: Partial<ClaimRequest> = {}) => claimMessages(db, request(change))
-  const findLost = (db: Database, workerId: string) =>
-    findLostMessages(db, { workerId, claimedBefore: now, now, limit: 50 })
+  const findLost = (db: Database, workerId: string) => findLostMessages(db, { workerId, now, limit: 50 })
   const end = (claim: Pick<ClaimedMessage, 'id' | 'fence' | 'account'>, status: MessageChange['status']) => ({
     ...{ id: claim.id, fence: claim.fence, account: claim.account, status },
     nextAttemptAt: status === 'retrying' ? now : null,

@@ -122,7 +122,7 @@ export interface LostMessage extends Claim {
 /** Finds claims of a worker. */
 export const findLostMessages = lostStatement<LostMessage>(`
   select document_id as id, fence, attempts as attempt, account, event, last_attempt_at as "startedAt"
-  from realtime_message_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
+  from realtime_message_open where lease_owner = $workerId limit $limit`)
 
 /** Due time of the next unclaimed message whose account is not blocked; null when none waits. */
 export const findNextDueAt = nextDueStatement(`

@@ -105,8 +105,7 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
     )
   }
   const claim = (db: Database, change: Partial<ClaimRequest> = {}) => claimDispatches(db, request(change))
-  const findLost = (db: Database, workerId: string) =>
-    findLostClaims(db, { workerId, claimedBefore: now, now, limit: 50 })
+  const findLost = (db: Database, workerId: string) => findLostClaims(db, { workerId, now, limit: 50 })
   const cancelOrphans = (db: Database) => cancelOrphanedDispatches(db, { workerId: 'worker-a', now, limit: 1_000 })
   const settle = (db: Database, ended: readonly EndedAttempt[]) => settleAttempts(ledger.deps, db, ended)
   const end = (claimed: Pick<ClaimedDispatch, 'id' | 'fence' | 'attempt' | 'webhook'>, statusCode: number) => ({

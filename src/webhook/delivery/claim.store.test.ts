@@ -38,8 +38,7 @@ async function openLedger() {
     for (const { group } of claimed) own.set(group, (own.get(group) ?? 0) + 1)
     return claimed
   }
-  const findLost = (workerId: string, claimedBefore = later(0), limit = 10) =>
-    findLostClaims(database.db, { workerId, claimedBefore, now: later(0), limit })
+  const findLost = (workerId: string, limit = 10) => findLostClaims(database.db, { workerId, now: later(0), limit })
   return {
     database,
     db: database.db,
@@ -349,13 +348,12 @@ describe('giving back and taking back', () => {
     expect(await t.ledger.readHeads()).toEqual(new Map([[webhook, { visitAt: t.later(0), isHeld: false }]]))
   })
 
-  test('finds the claims of one worker only, those that were made until the time asked for', async () => {
+  test('finds the claims of one worker only', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     const [id] = await t.ledger.addDispatches(webhook, { attempts: 2, leaseUntil: t.later(1) })
     await t.ledger.addDispatches(webhook, { leaseUntil: t.later(1), leaseOwner: 'worker-b' })
     await t.ledger.addDispatches(webhook)
-    expect(await t.findLost('worker-lost', t.later(-1))).toEqual([])
     expect(await t.findLost('worker-lost')).toEqual([
       {
         id,
@@ -376,7 +374,7 @@ describe('giving back and taking back', () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook()
     await t.ledger.addDispatches(webhook, { count: 3, leaseUntil: t.later(-1) })
-    expect(await t.findLost('worker-lost', t.later(0), 2)).toHaveLength(2)
+    expect(await t.findLost('worker-lost', 2)).toHaveLength(2)
   })
 })
 

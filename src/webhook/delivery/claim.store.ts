@@ -151,7 +151,7 @@ export type LostClaim = ClaimedAttempt & Pick<EndedAttempt, 'workerId'>
 export const findLostClaims = lostStatement<LostClaim>(`
   select document_id as id, fence, attempts as attempt, attempt_trigger as trigger, is_test as "isTest",
     keeps_schedule as "keepsSchedule", webhook, event, $workerId::text as "workerId", last_attempt_at as "startedAt"
-  from webhook_dispatch_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
+  from webhook_dispatch_open where lease_owner = $workerId limit $limit`)
 
 /** Due time of the next unclaimed dispatch whose webhook is not blocked; null when none waits. */
 export const findNextDueAt = nextDueStatement(`

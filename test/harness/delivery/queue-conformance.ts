@@ -270,7 +270,7 @@ function describeReturns<C extends Work, E extends Claim, S>(open: Opens<C, E, S
     expect(await worker.settle(again, 'delivered')).toEqual([id])
   })
 
-  test('reclaims the claims of one worker, made until then, at most as many as asked for', async () => {
+  test('reclaims the claims of one worker, also of one whose clock was ahead, at most as many as asked for', async () => {
     await using t = await open()
     const [a, b, group] = [buildWorker(t, 'worker-a'), buildWorker(t, 'worker-b'), await t.addGroup()]
     await t.addRows(group, { count: 4 })
@@ -278,10 +278,12 @@ function describeReturns<C extends Work, E extends Claim, S>(open: Opens<C, E, S
     t.clock.advance(1)
     await t.addRows(await t.addGroup(), { count: 2 })
     expect(await b.claim({ fastSlots: 2 })).toHaveLength(2)
-    await a.claim()
-    expect(idsOf(await a.reclaim(new Date(t.clock.now() - 1))).sort()).toEqual(idsOf(first).sort())
-    expect(await a.reclaim()).toHaveLength(4)
-    expect(await a.reclaim(new Date(t.clock.now()), 2)).toHaveLength(2)
+    const second = await a.claim()
+    const own = [...idsOf(first), ...idsOf(second)].sort()
+    expect(own).toHaveLength(4)
+    for (const aheadMs of [0, 1, 2])
+      expect(idsOf(await a.reclaim({ now: new Date(t.clock.now() - aheadMs) })).sort()).toEqual(own)
+    expect(await a.reclaim({ limit: 2 })).toHaveLength(2)
     // Nothing is taken back before it is settled.
     expect(await a.claim()).toEqual([])
   })

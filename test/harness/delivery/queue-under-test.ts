@@ -88,8 +88,7 @@ export function buildWorker<Claimed extends Work, Ended extends Claim, Settled>(
       await t.queue.release(claims, new Date(t.clock.now()))
     },
     /** Takes the claims of this worker back, as another one does when it is gone. */
-    reclaim: (claimedBefore = new Date(t.clock.now()), limit = 100) =>
-      t.queue.reclaim({ workerId, claimedBefore, now: new Date(t.clock.now()), limit }),
+    reclaim: ({ now = new Date(t.clock.now()), limit = 100 } = {}) => t.queue.reclaim({ workerId, now, limit }),
   }
 }
 
