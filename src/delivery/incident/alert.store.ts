@@ -139,6 +139,11 @@ export const postponeIncident = changeStatement<{ id: IncidentId; dueAt: Date }>
   'update alert_incident set due_at = $dueAt where document_id = $id',
 )
 
+/** Lets an incident be posted again, of which no POST was begun. Does nothing when it was claimed or has ended since. */
+export const giveBackIncident = changeStatement<{ id: IncidentId; attempts: number; dueAt: Date }>(
+  'update alert_incident set due_at = $dueAt, attempts = attempts - 1 where document_id = $id and attempts = $attempts',
+)
+
 /** Deletes up to `limit` incidents that ended before `before`. Returns their number. */
 const deleteOldIncidents = deletionOfOld('alert_incident', { key: 'document_id', time: 'resolved_at' })
 

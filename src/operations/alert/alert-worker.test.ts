@@ -95,22 +95,26 @@ test('a check that fails is logged with its incident and keeps no other from bei
   expect(lines).toMatchObject([{ msg: expect.stringContaining('docs/operations.md, alerts'), incident: 'first' }])
 })
 
-test('a stop leaves an alert that is being posted to other processes at once', async () => {
+test('a stop leaves alerts to other processes at once, and counts only the one that is being posted', async () => {
   await using database = await createTestDatabase()
   const posting = Promise.withResolvers<void>()
   const fetch: AlertWorkerDeps['fetch'] = (_url, { signal }) => {
     posting.resolve()
+    if (signal?.aborted) return Promise.reject(new Error('aborted'))
     return new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted'))))
   }
   const url = 'https://alerts.example.test/'
-  const { worker, clock, lines } = buildWorker(database.db, { checks: [beginning], fetch, url })
+  const checks = ['one', 'two', 'three'].map((subject): IncidentCheck => {
+    return { incident: 'second', check: async () => ({ begun: [{ ...begun, subject }], ended: [] }) }
+  })
+  const { worker, clock, lines } = buildWorker(database.db, { checks, fetch, url })
   await worker.check()
   const draining = worker.drain()
   await posting.promise
   worker.stop()
   await draining
-  expect((await database.pool.query('select due_at from alert_incident')).rows).toEqual([
-    { due_at: new Date(clock.now()) },
-  ])
+  const { rows } = await database.pool.query('select due_at, attempts from alert_incident order by attempts')
+  const dueAt = new Date(clock.now())
+  expect(rows).toEqual([0, 0, 1].map((attempts) => ({ due_at: dueAt, attempts })))
   expect(lines).toEqual([])
 })

@@ -2,7 +2,13 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { IdMaker } from '../../base/id.ts'
 import type { Loop } from '../../base/rounds.ts'
-import { claimIncidents, type DueIncident, markPosted, postponeIncident } from '../../delivery/incident/alert.store.ts'
+import {
+  claimIncidents,
+  type DueIncident,
+  giveBackIncident,
+  markPosted,
+  postponeIncident,
+} from '../../delivery/incident/alert.store.ts'
 import { type IncidentCheck, runIncidentCheck } from '../../delivery/incident/alert.ts'
 import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
@@ -58,7 +64,11 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
       const nowMs = clock.now()
       const leaseEnd = new Date(nowMs + LEASE_MS)
       const claimed = await claimIncidents(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
-      for (const alert of claimed) await post(deps, url, alert, stopping.signal)
+      for (const alert of claimed) {
+        // A stop releases alerts that were not begun to other processes at once.
+        if (stopping.signal.aborted) await giveBackIncident(db, { ...alert, dueAt: new Date(clock.now()) })
+        else await post(deps, url, alert, stopping.signal)
+      }
       posts += claimed.length
       if (claimed.length < BATCH_SIZE || stopping.signal.aborted) return posts
     }
@@ -105,7 +115,7 @@ async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, s
   const now = clock.now()
   if (failure === undefined) return markPosted(db, incident, new Date(now))
   const facts = { incident: incident.incident, incident_id: incident.id, attempt: incident.attempts, error: failure }
-  // A stop leaves it to other processes at once.
+  // A stop leaves it to other processes at once. It counts: the receiver may have it.
   const waitMs = signal.aborted ? 0 : findAlertWait(incident.attempts)
   if (!signal.aborted) logger.warn(facts, 'alert not posted: see docs/operations.md, alerts')
   await postponeIncident(db, { id: incident.id, dueAt: new Date(now + waitMs) })
