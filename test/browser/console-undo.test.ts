@@ -56,8 +56,12 @@ describe('what the API restores exactly', () => {
     // An activation counts failures from 0, one by Undo as well: where there are some, the notice says so.
     await c.d.t.database.pool.query('update webhook set consecutive_failures = 3 where document_id = $1', [id])
     await page.reload()
+    const warning = page.getByText('3 deliveries failed in a row')
+    await warning.waitFor()
     await button(page, 'Deactivate').click()
     await page.getByText('Undo also sets its 3 failures in a row to 0.').waitFor()
+    // What is inactive fails no further.
+    await warning.waitFor({ state: 'detached' })
     await undo(page).click()
     await expect.poll(async () => (await c.d.readWebhook(id)).consecutive_failures).toBe(0)
     expect(complaints).toEqual([])

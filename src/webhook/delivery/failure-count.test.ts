@@ -66,8 +66,11 @@ describe('countFailures', () => {
     [13, []],
     [14, ['webhook.failing']],
     [15, []],
-  ])('after %d failures one more tells %j', (before, notices) => {
-    expect(countFailures(active(before), ['add'])).toMatchObject({ consecutiveFailures: before + 1, notices })
+  ])('after %d failures one more tells %j, of an active webhook alone', (before, notices) => {
+    const counted = { consecutiveFailures: before + 1 }
+    expect(countFailures(active(before), ['add'])).toMatchObject({ ...counted, notices })
+    const inactive = { ...active(before), isActived: false }
+    expect(countFailures(inactive, ['add'])).toMatchObject({ ...counted, notices: [] })
   })
 
   test.each([
@@ -90,6 +93,14 @@ describe('countFailures', () => {
     const mails = notices.length > 0 ? ['recovered'] : []
     const decided = { consecutiveFailures: kept, disable: false, notices, mails }
     expect(countFailures(active(before), [{ left }])).toEqual(decided)
+  })
+
+  test('of what follows in the batch that disables nothing is told', () => {
+    const decided = countFailures(active(0), [...times(20, 'add'), 'reset', ...times(15, 'add')])
+    expect(decided).toEqual({
+      ...{ consecutiveFailures: 15, disable: true },
+      ...{ notices: ['webhook.failing', 'webhook.failing', 'webhook.auto-disable'], mails: ['failing', 'disabled'] },
+    })
   })
 
   test('a success of a webhook that stays disabled is no recovery', () => {

@@ -62,29 +62,30 @@ export function orderSteps(recorded: readonly CountedEnd[], earlier: EarlierEnds
 
 /**
  * Counts ended deliveries in the order in which they ended (docs/contract/delivery.md#failure-count): any success sets
- * the count to 0, each failed one adds one, the 20th in a row disables. An inactive webhook is not disabled again.
- * Pure.
+ * the count to 0, each failed one adds one, the 20th in a row disables. Nothing is told of
+ * an inactive webhook. Pure.
  */
 export function countFailures(state: FailureState, ended: readonly CountStep[]): FailureDecision {
   let { consecutiveFailures } = state
   let disable = false
   const notices: FailureNotice[] = []
   const mails: MailKind[] = []
+  /** An inactive webhook fails no further by itself, and has not recovered by a successful test. */
+  const isTold = () => state.isActived && !disable
   for (const attempt of ended) {
     if (attempt === 'reset' || typeof attempt === 'object') {
       const left = attempt === 'reset' ? 0 : Math.min(attempt.left, consecutiveFailures)
       const isRecovered = consecutiveFailures >= WARN_AT_FAILURES[0]! && left < WARN_AT_FAILURES[0]!
-      // A disabled webhook has not recovered by a successful test.
-      if (isRecovered && state.isActived) {
+      if (isRecovered && isTold()) {
         notices.push('webhook.recovered')
         mails.push('recovered')
       }
       consecutiveFailures = left
     } else if (attempt === 'add') {
       consecutiveFailures += 1
-      if (WARN_AT_FAILURES.includes(consecutiveFailures)) notices.push('webhook.failing')
-      if (consecutiveFailures === MAIL_AT_FAILURES && state.isActived) mails.push('failing')
-      if (consecutiveFailures >= AUTO_DISABLE_AFTER_FAILURES && state.isActived && !disable) {
+      if (WARN_AT_FAILURES.includes(consecutiveFailures) && isTold()) notices.push('webhook.failing')
+      if (consecutiveFailures === MAIL_AT_FAILURES && isTold()) mails.push('failing')
+      if (consecutiveFailures >= AUTO_DISABLE_AFTER_FAILURES && isTold()) {
         disable = true
         notices.push('webhook.auto-disable')
         mails.push('disabled')

@@ -40,7 +40,7 @@ export function WebhookLead({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** Says that deliveries fail, with `children`, or that the service disabled the webhook for it. */
+/** Says that deliveries of an active webhook fail, with `children`, or that the service disabled the webhook for it. */
 export function FailureWarning({ webhook, children }: { webhook: Webhook; children?: ReactNode }) {
   const { t } = useTranslation('console')
   const { is_actived, disabled_reason: reason, disabled_at, consecutive_failures: failures } = webhook
@@ -52,7 +52,8 @@ export function FailureWarning({ webhook, children }: { webhook: Webhook; childr
         </Text>
       </Alert>
     )
-  if (failures === 0) return null
+  // An inactive webhook fails no further: nothing is to be warned of.
+  if (failures === 0 || !is_actived) return null
   return (
     <Alert
       color="yellow"
