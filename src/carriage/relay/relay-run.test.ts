@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { buildRelayUnderTest } from '../../../test/harness/carriage/relay-under-test.ts'
 import { type EventLog, LogError } from '../log/log.ts'
+import type { Relay } from './relay.ts'
 
 const UNREACHABLE = new LogError('unreachable', 'No answer.')
 
@@ -52,6 +53,56 @@ test('a log that refuses, or answers without a leader, is connected to anew; eac
   expect(await under.settle(relay)).toBe(200)
   expect(under.told).toMatchObject({ failed: 4, opened: 3, lines: all })
   expect(await under.facts()).toMatchObject({ waiting: 0, sequence: 5 })
+})
+
+test('a conflict that lasts makes rounds with pauses that double, and is a failure after a second', async () => {
+  await using open = await openRelay()
+  const { under, state, log } = open
+  const conflict = new LogError('conflict', 'The log ends elsewhere.')
+  state.faults = Array.from({ length: 11 }, () => conflict)
+  await under.record()
+  const pauses: number[] = []
+  const relay: Relay = under.build('relay-1', log, {
+    rest: async (ms) => {
+      pauses.push(ms)
+      if (ms === 200) relay.stop()
+    },
+  })
+  await relay.run()
+  // The first conflict in a row is looked at once more without a pause.
+  expect(pauses).toEqual([10, 20, 40, 80, 160, 320, 640, 1_000, 1_000, 1_000, 200, 2_000])
+  const lines = ['event log not written', 'event log is written again'].map((line) => expect.stringContaining(line))
+  expect([under.told.failed, under.told.lines]).toEqual([3, lines])
+  expect(await under.facts()).toMatchObject({ waiting: 0, sequence: 1 })
+  // An append between two conflicts ends the first.
+  const next = under.build('relay-2', log)
+  for (let times = 0; times < 20; times += 1) {
+    state.faults = [conflict]
+    await under.record()
+    expect(await under.settle(next)).toBe(200)
+  }
+  expect(under.told.failed).toBe(3)
+})
+
+test('an event that is recorded does not end the pause after a failure', async () => {
+  await using open = await openRelay()
+  const { under, state, log } = open
+  state.faults = [UNREACHABLE, UNREACHABLE]
+  await under.record()
+  const pauses: [number, boolean][] = []
+  const relay: Relay = under.build('relay-1', log, {
+    rest: async (ms, isOver) => {
+      relay.notify()
+      pauses.push([ms, isOver?.aborted === true])
+      if (ms === 200) relay.stop()
+    },
+  })
+  await relay.run()
+  expect(pauses.slice(0, 3)).toEqual([
+    [1_000, false],
+    [1_000, false],
+    [200, true],
+  ])
 })
 
 test('a process whose lease another one took is not told of as one that writes again', async () => {

@@ -6,6 +6,9 @@ import { leaseOf, RETRY_MS, type RelayContext, type RelayDeps, takeTurn } from '
 
 const STOP_LIMIT_MS = 2_000
 
+/** The pause after the second conflict in a row. It doubles with each further one; from `RETRY_MS` on it is a failure. */
+const CONFLICT_MS = 10
+
 /**
  * Appends the events of the outbox to the log, in its order, at least once (docs/decisions/0058-event-log.md). One
  * process at a time does so, by a lease; a second one could only append duplicates, never out of order and never less.
@@ -13,7 +16,7 @@ const STOP_LIMIT_MS = 2_000
 export interface Relay extends Loop {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>
-  /** Ends a pause: an event was recorded. */
+  /** Ends a pause, but that after a failure: an event was recorded. */
   notify(): void
   /** Whether this process reaches the log; undefined while it does not use it. */
   isConnected(): boolean | undefined
@@ -31,6 +34,10 @@ export function buildRelay(given: RelayDeps): Relay {
   const stopped = new AbortController()
   let pause = new AbortController()
   let isFailing = false
+  /** Whether the last round failed. */
+  let hasFailed = false
+  /** Conflicts without an append between them. */
+  let conflicts = 0
 
   async function fail(error: unknown): Promise<number> {
     context.standing = undefined
@@ -40,7 +47,9 @@ export function buildRelay(given: RelayDeps): Relay {
     // Another writer or a loss: the next round decides.
     if (code === 'conflict') {
       context.unanswered = undefined
-      return 0
+      conflicts += 1
+      const wait = conflicts === 1 ? 0 : CONFLICT_MS * 2 ** (conflicts - 2)
+      if (wait < RETRY_MS) return wait
     }
     deps.onFailed()
     if (!isFailing)
@@ -59,12 +68,16 @@ export function buildRelay(given: RelayDeps): Relay {
   async function round(): Promise<number> {
     try {
       const wait = await takeTurn(context)
-      if (isFailing && context.standing) {
+      hasFailed = false
+      if (!context.standing) return wait
+      conflicts = 0
+      if (isFailing) {
         isFailing = false
         logger.info('event log is written again')
       }
       return wait
     } catch (error) {
+      hasFailed = true
       return fail(error)
     }
   }
@@ -77,7 +90,9 @@ export function buildRelay(given: RelayDeps): Relay {
       while (!stopping.signal.aborted) {
         pause = new AbortController()
         const wait = await round()
-        if (wait > 0) await rest(wait, AbortSignal.any([stopping.signal, pause.signal]))
+        // Events that are recorded while the log is not written make no round.
+        const isOver = hasFailed ? stopping.signal : AbortSignal.any([stopping.signal, pause.signal])
+        if (wait > 0) await rest(wait, isOver)
       }
       stopped.abort()
       await confirmLast(context)
