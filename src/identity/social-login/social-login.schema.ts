@@ -13,8 +13,7 @@ const LIMITS = { state: 512, iss: 2048, error: 256, description: 2048, credentia
 const parameter = (limit: keyof typeof LIMITS, description: string) =>
   Type.Optional(Type.String({ maxLength: LIMITS[limit], description }))
 
-/** The path parameter of a provider. Any text: an unknown name is a 404. */
-/** Every name that the router takes: one that is too long for a provider is unknown like any other. */
+/** The path parameter of a provider. Any text that the router takes: an unknown name is a 404. */
 export const ProviderParams = Type.Object({
   provider: Type.String({ maxLength: 256, description: 'The name of the provider: `google`.' }),
 })
