@@ -46,6 +46,31 @@ test('each call of the API that ends something stands in a part of the console t
   expect(silent).toEqual([])
 })
 
+/** Titles of questions about what there is one of. */
+const SOLE = new Set([
+  'catalogue.subscribe',
+  'catalogue.sync',
+  'profile.remove-picture',
+  'profile.withdraw',
+  'realtime.publish',
+  'roles.review',
+])
+
+test('the title of each question names what it is about', () => {
+  const titles = files.flatMap(({ name, text }) =>
+    [...text.matchAll(/<(?:ConfirmDialog|AskingButton|Ask)\b[\s\S]*?\btitle=\{(.*)\}$/gm)].map(([, title = '']) => ({
+      name,
+      title,
+    })),
+  )
+  const keyOf = (title: string) => /^t\(['`]([^'`]*)/.exec(title)?.[1] ?? ''
+  const named = (title: string) => /-title['`], \{ .+ \}\)$/.test(title) || title === 'title' || SOLE.has(keyOf(title))
+  expect(titles.filter(({ title }) => !named(title))).toEqual([])
+  expect(titles.map(({ title }) => keyOf(title))).toEqual(
+    expect.arrayContaining([...SOLE, 'webhooks.delete-title', 'consents.revoke-title']),
+  )
+})
+
 test('each call that switches something off offers to switch it on again', () => {
   const switching = operationsOf((method, path) => method === 'patch' && path.endsWith('/active'))
   expect(switching.length).toBeGreaterThan(2)

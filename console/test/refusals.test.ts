@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { type FieldError, findFieldText, type RefusalTexts, toSentence } from '../src/parts/refusal/field-text.ts'
+import { type FieldError, findFieldText, toSentence } from '../src/parts/refusal/field-text.ts'
+import type { LateTexts } from '../src/parts/words/late-texts.ts'
 
-const read = async (language: string): Promise<RefusalTexts> => ({
+const read = async (language: string): Promise<LateTexts> => ({
   language,
   texts: JSON.parse(
     await readFile(new URL(`../src/language/refusals-${language}.json`, import.meta.url), 'utf8'),

@@ -125,7 +125,7 @@ describe('an operator connects the provider of an account', () => {
     await page.getByText('Proven by its record').waitFor()
 
     await button(page, 'Enforce').click()
-    const enforce = dialog(page, 'Enforce')
+    const enforce = dialog(page, 'Enforce connection Corp login')
     await enforce.getByText('API keys stay valid.').waitFor()
     await takePicture(page, 'connection-enforce')
     expect(await enforce.getByRole('button', { name: 'Enforce' }).isDisabled()).toBe(true)
@@ -135,7 +135,7 @@ describe('an operator connects the provider of an account', () => {
     expect((await d.call('GET', path)).body.data.is_enforced).toBe(true)
 
     await button(page, 'Disable').click()
-    await dialog(page, 'Disable').getByRole('button', { name: 'Disable' }).click()
+    await dialog(page, 'Disable connection Corp login').getByRole('button', { name: 'Disable' }).click()
     await button(page, 'Enable').waitFor()
     expect((await d.call('GET', path)).body.data.is_enabled).toBe(false)
 
@@ -145,8 +145,9 @@ describe('an operator connects the provider of an account', () => {
     await row.getByText('Disabled').waitFor()
     await row.getByRole('link', { name: 'Corp login' }).click()
     await button(page, 'Delete').click()
-    await dialog(page, 'Delete').getByLabel('Type Corp login to confirm').fill('Corp login')
-    await dialog(page, 'Delete').getByRole('button', { name: 'Delete' }).click()
+    const remove = dialog(page, 'Delete connection Corp login')
+    await remove.getByLabel('Type Corp login to confirm').fill('Corp login')
+    await remove.getByRole('button', { name: 'Delete' }).click()
     await page.getByText('The account has no connection.').waitFor()
     expect((await d.t.admin('GET', path)).status).toBe(404)
   })

@@ -66,6 +66,70 @@ test('no screen cuts a text that is 40 % longer, or scrolls sideways, at 320 and
   expect(faults).toEqual([])
 })
 
+test('no list of the German console scrolls sideways at 1,280 px, with the rows of the sample', async () => {
+  await using opened = await c.open('/console/health')
+  const { page } = opened
+  await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
+  await page.reload()
+  await page.setViewportSize({ width: 1280, height: 800 })
+  const wide: string[] = []
+  let rows = 0
+  for (const route of listConsoleRoutes().filter((path) => !/[$]|new$/.test(path))) {
+    await follow(page, route)
+    await page.locator('h1').first().waitFor()
+    await waitUntilLoaded(page)
+    rows += await page.locator('.scroll tbody tr').count()
+    const found = await page.locator('.scroll:has(table)').evaluateAll((all) =>
+      all.flatMap((one) => {
+        const over = one.scrollWidth - one.clientWidth
+        return over > 0 ? [`${one.getAttribute('aria-label')} by ${over} px`] : []
+      }),
+    )
+    wide.push(...found.map((list) => `${route}: ${list}`))
+  }
+  expect(rows).toBeGreaterThan(400)
+  expect(wide).toEqual([])
+})
+
+/** Whether the open tab is out of sight, and how far the page is scrolled. */
+const readTabs = () => {
+  const tab = document.querySelector('main [role="tab"][aria-selected="true"]')
+  const [own, strip] = [tab, tab?.parentElement].map((one) => one?.getBoundingClientRect())
+  const isOut = !own || !strip || own.left < strip.left - 1 || own.right > strip.right + 1
+  return { tab: tab?.textContent, isOut, pageX: scrollX, pageY: scrollY }
+}
+
+test('an open tab is in sight on a phone, at first, once selected and in a narrower window, and moves no page', async () => {
+  const user = await fillPath('users/$id')
+  await using opened = await c.open('/console/health')
+  const { page } = opened
+  await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
+  await page.reload()
+  const open = async (path: string) => {
+    await follow(page, path)
+    await page.locator('main [role="tab"]').first().waitFor()
+    await waitUntilLoaded(page)
+  }
+  const inSight = (pageY = 0) => ({ tab: 'API-Schlüssel', isOut: false, pageX: 0, pageY })
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 320 })
+    await open(user)
+    await open(`${user}?tab=keys`)
+    await expect.poll(() => page.evaluate(readTabs), { message: `${width} at first` }).toEqual(inSight())
+    await page.setViewportSize({ width: 1280, height: 320 })
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+    await page.setViewportSize({ width, height: 320 })
+    await expect.poll(() => page.evaluate(readTabs), { message: `${width} narrower` }).toEqual(inSight())
+    await open(user)
+    await page.evaluate(() => scrollTo(0, 120))
+    await page.evaluate(
+      "[...document.querySelectorAll('main [role=tab]')].find((one) => one.textContent === 'API-Schlüssel').click()",
+    )
+    await waitUntilLoaded(page)
+    await expect.poll(() => page.evaluate(readTabs), { message: `${width} selected` }).toEqual(inSight(120))
+  }
+})
+
 /** The places of the labels and marks of each chart of a screen, px from its left edge, in the order of their points. */
 const readCharts = () =>
   [...document.querySelectorAll('.recharts-wrapper')].map((chart) => {

@@ -401,7 +401,7 @@ test('edits of a webhook say what they change, and what somebody else changed me
   await page.getByLabel('contract.update').check()
   await page.getByLabel('contract.create').uncheck()
   await page.getByRole('button', { name: 'Replace the events' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Replace the events' })
+  const dialog = page.getByRole('dialog', { name: 'Replace the events of Billing' })
   await dialog.getByText('+ contract.update').waitFor()
   await dialog.getByText('− contract.create').waitFor()
   await takePicture(page, 'webhook-events-diff')

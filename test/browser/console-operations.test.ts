@@ -95,6 +95,27 @@ describe('the event catalogue', () => {
     expect(complaints).toEqual([])
   })
 
+  test('says in German what the service declares, and anything else in its own words', async () => {
+    await d.call('POST', '/api/v3/webhook/event', { internal: 'parcel.sort', description: 'Sorts a parcel' })
+    await d.call('POST', '/api/v3/identity/role', { name: 'sorter', description: 'Sorts', permissions: [] })
+    await using opened = await c.open('/console/catalogue')
+    const { page } = opened
+    await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
+    await page.reload()
+    await page.getByLabel('Name, Route oder Beschreibung').fill('vertrag anl')
+    await page.getByText('Einen Vertrag anlegen').waitFor()
+    await page.getByRole('link', { name: 'contract.create' }).last().click()
+    await page.getByRole('row').getByText('Einen Vertrag anlegen').waitFor()
+    await follow(page, 'catalogue?q=sort')
+    await page.getByText('Sorts a parcel').waitFor()
+    await follow(page, 'roles')
+    for (const [role, text] of Object.entries({ sorter: 'Sorts', administrator: 'Darf alles.' })) {
+      await button(page, role).click()
+      await page.getByRole('dialog', { name: role }).getByText(text, { exact: true }).waitFor()
+      await page.keyboard.press('Escape')
+    }
+  })
+
   test('shows what a sync would write, runs it, says who did, and lays a stale row to rest', async () => {
     const { db } = d.t.database
     await db.deleteFrom('event').where('internal', '=', 'contract.delete').execute()
@@ -186,7 +207,8 @@ describe('provisioning', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
     await waitForHeading(page, 'Billing')
     await button(page, 'Sync').click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Sync', exact: true }).click()
+    const sync = page.getByRole('dialog', { name: 'Sync target Billing' })
+    await sync.getByRole('button', { name: 'Sync', exact: true }).click()
     await waitForHeading(page, 'Jobs')
     await d.pass(1_000)
     await page.getByText('Done', { exact: true }).waitFor()

@@ -75,7 +75,7 @@ describe('what the API restores exactly', () => {
       await page.getByLabel('Search events').fill(event)
       await page.getByRole('checkbox', { name: event }).check()
       await button(page, 'Replace the events').click()
-      await dialog(page, 'Replace the events').getByRole('button', { name: 'Replace the events' }).click()
+      await dialog(page, 'Replace the events of Billing').getByRole('button', { name: 'Replace the events' }).click()
       await page.getByText('The events of Billing are replaced.').waitFor()
     }
     await replace('contract.update')
@@ -99,7 +99,7 @@ describe('what the API restores exactly', () => {
     await using opened = await c.open(`/console/provisioning/${body.data.document_id}`)
     const { page } = opened
     await button(page, 'Deactivate').click()
-    await dialog(page, 'Deactivate').getByRole('button', { name: 'Deactivate' }).click()
+    await dialog(page, 'Deactivate target Shop').getByRole('button', { name: 'Deactivate' }).click()
     await page.getByText('Shop is inactive: what waits for it stays queued.').waitFor()
     expect(await isActive()).toBe(false)
     await undo(page).click()
@@ -150,7 +150,7 @@ describe('what cannot be taken back is asked about', () => {
     const { page } = opened
     await button(page, 'More actions').click()
     await page.getByRole('menuitem', { name: 'Delete' }).click()
-    const asked = dialog(page, 'Delete')
+    const asked = dialog(page, 'Delete webhook Former till')
     expect(await asked.getByRole('button', { name: 'Delete' }).isDisabled()).toBe(true)
     await asked.getByLabel('Type Former till to confirm').fill('Former till')
     await asked.getByRole('button', { name: 'Delete' }).click()

@@ -96,7 +96,7 @@ async function rotateSecret(page: Page, first: string): Promise<void> {
   await page.getByRole('tab', { name: 'Settings' }).click()
   await page.getByRole('button', { name: 'Rotate the secret' }).first().click()
   await page
-    .getByRole('dialog', { name: 'Rotate the secret' })
+    .getByRole('dialog', { name: 'Rotate the secret of Billing' })
     .getByRole('button', { name: 'Rotate the secret' })
     .click()
   const second = await storeSecret(page)
@@ -129,7 +129,10 @@ async function disableUser(page: Page, id: string): Promise<void> {
   await follow(page, `users/${id}?tab=sessions`)
   await page.getByRole('button', { name: 'End' }).waitFor()
   await page.getByRole('button', { name: 'Disable' }).click()
-  await page.getByRole('dialog', { name: 'Disable' }).getByRole('button', { name: 'Disable' }).click()
+  await page
+    .getByRole('dialog', { name: `Disable user ${PERSON.name}` })
+    .getByRole('button', { name: 'Disable' })
+    .click()
   await page.getByText('No session is open.').waitFor()
   await theirs.page.reload()
   await theirs.page.getByLabel('Password', { exact: true }).waitFor()

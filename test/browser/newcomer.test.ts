@@ -145,7 +145,10 @@ test('a newcomer does the whole of it in the browser alone, after npm start', as
   await page.getByRole('link', { name: 'Rita Returning' }).first().click()
   await waitForHeading(page, 'Rita Returning')
   await button(page, 'Disable').click()
-  await page.getByRole('dialog', { name: 'Disable' }).getByRole('button', { name: 'Disable', exact: true }).click()
+  await page
+    .getByRole('dialog', { name: 'Disable user Rita Returning' })
+    .getByRole('button', { name: 'Disable', exact: true })
+    .click()
   await button(page, 'Enable').waitFor()
   await theirs.reload()
   await theirs.getByLabel('Password', { exact: true }).waitFor()

@@ -181,7 +181,8 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByRole('link', { name: 'Orders' }).click()
   await portal.getByRole('button', { name: 'More actions' }).click()
   await portal.getByRole('menuitem', { name: 'Rotate the secret' }).click()
-  await portal.getByRole('dialog').getByRole('button', { name: 'Rotate the secret' }).click()
+  const rotate = portal.getByRole('dialog', { name: 'Rotate the secret of Orders' })
+  await rotate.getByRole('button', { name: 'Rotate the secret' }).click()
   await portal.getByRole('button', { name: 'Show', exact: true }).click()
   await expect.poll(() => secret.innerText()).toMatch(/^whsec_/)
   expect(await secret.innerText()).not.toBe(first)
@@ -255,6 +256,18 @@ describe('a link', () => {
     expect(await page.getAttribute('html', 'data-mantine-color-scheme')).toBe('dark')
     expect(await page.getAttribute('html', 'lang')).toBe('de')
     expect(await page.getByRole('link', { name: 'Webhook hinzufügen' }).count()).toBe(0)
+  })
+
+  test('says in the language of the platform what an event means', async () => {
+    await using opened = await openPage()
+    const { page } = opened
+    const account = (await d.call('POST', '/api/v3/identity/account', { name: 'Kai' })).body.data.document_id
+    const own = { internal: 'pier.free', description: 'A pier is free', is_tenant_visible: true }
+    await d.call('POST', '/api/v3/webhook/event', own)
+    await page.goto(await makeLink(account, { language: 'de' }))
+    await page.getByRole('link', { name: 'Ereignisse' }).click()
+    await page.getByRole('row', { name: 'contract.create' }).getByText('Einen Vertrag anlegen').waitFor()
+    await page.getByRole('row', { name: 'pier.free' }).getByText('A pier is free').waitFor()
   })
 
   test('says in the language of the platform what the API refuses', async () => {

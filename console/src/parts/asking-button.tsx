@@ -6,8 +6,8 @@ import { ConfirmDialog } from './dialogs.tsx'
 
 interface AskingButtonProps {
   label: string
-  /** Title of the question. Default: the label. */
-  title?: string
+  /** Title of the question, with the name of its object where there is more than one. */
+  title: string
   /** Text of what is lost. */
   text: string
   make: () => Promise<unknown>
@@ -19,7 +19,7 @@ interface AskingButtonProps {
 
 /** A button of an action that ends something: it says first what is lost. */
 export function AskingButton(props: AskingButtonProps) {
-  const { label, title = label, text, make, touches, size, variant = 'default' } = props
+  const { label, title, text, make, touches, size, variant = 'default' } = props
   const [isOpen, { open, close }] = useDisclosure(false)
   const change = useChange({ make: (_: undefined) => make(), touches, onDone: close })
   const ask = () => {

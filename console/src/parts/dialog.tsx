@@ -67,7 +67,7 @@ function Heading({ title, onClose }: { title: string; onClose: (() => void) | un
   const { t } = useTranslation()
   return (
     <Group justify="space-between" mb="sm" wrap="nowrap">
-      <Title order={2} size="h4">
+      <Title order={2} size="h4" miw={0} className="wrap">
         {title}
       </Title>
       {onClose && <CloseButton onClick={onClose} aria-label={t('dialog.close')} />}

@@ -8,10 +8,11 @@ import { download } from './download.ts'
 import { ProblemCard } from './problem.tsx'
 
 interface ConfirmProps {
+  /** The question, with the name of its object where there is more than one. */
   title: string
   children: ReactNode
-  /** Label of the confirming button. Default: the title. */
-  label?: string
+  /** Label of the confirming button. */
+  label: string
   isOpen: boolean
   onClose: () => void
   onConfirm: () => void
@@ -25,7 +26,7 @@ interface ConfirmProps {
 
 /** Asks before something is done that cannot be taken back. */
 export function ConfirmDialog(props: ConfirmProps) {
-  const { title, children, label = title, isOpen, onClose, onConfirm, change, typed, isReady = true } = props
+  const { title, children, label, isOpen, onClose, onConfirm, change, typed, isReady = true } = props
   const { t } = useTranslation()
   const isOnline = useOnline()
   const [text, setText] = useState('')

@@ -93,6 +93,18 @@ export function useAccountRoles(account: string): readonly Schemas['AccountRole'
   return data?.data ?? []
 }
 
+/** An address, whose line breaks before its host. */
+function Email({ address }: { address: string }) {
+  const at = address.lastIndexOf('@')
+  return (
+    <>
+      {address.slice(0, at)}
+      <wbr />
+      {address.slice(at)}
+    </>
+  )
+}
+
 /** A user as a link, by its name where that is known. */
 export function UserLink({ id, users }: { id: string | null; users: ReadonlyMap<string, Schemas['User']> }) {
   if (id === null) return <>–</>
@@ -100,7 +112,7 @@ export function UserLink({ id, users }: { id: string | null; users: ReadonlyMap<
   if (!user) return <CopyText text={id} isShort />
   return (
     <TextLink to="/users/$id" params={{ id }} size="sm" title={user.email}>
-      {user.name ?? user.email}
+      {user.name ?? <Email address={user.email} />}
     </TextLink>
   )
 }

@@ -48,7 +48,7 @@ export function RowTable<One extends Row>({
         <thead>
           <tr>
             {columns.map(({ label, isNumber }) => (
-              <th key={label} scope="col" className={isNumber ? 'nowrap end' : 'nowrap'}>
+              <th key={label} scope="col" className={isNumber ? 'end' : undefined}>
                 {label}
               </th>
             ))}

@@ -32,8 +32,10 @@ export function Sections({ sections }: { sections: readonly (Section | false)[] 
     .filter((section) => section !== false)
     .filter(({ permission }) => permission === undefined || may(permission))
   const open = shown.find(({ name }) => name === tab) ?? shown[0]
-  const choose = (name: string | null) =>
-    void navigate({ to: '.', search: name === null || name === shown[0]?.name ? {} : { tab: name }, replace: true })
+  const choose = (name: string | null) => {
+    const search = name === null || name === shown[0]?.name ? {} : { tab: name }
+    void navigate({ to: '.', search, replace: true, resetScroll: false })
+  }
   return (
     <Tabs value={open?.name ?? null} onChange={choose} keepMounted={false}>
       <TabStrip open={open?.name ?? null}>

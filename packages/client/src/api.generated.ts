@@ -10846,6 +10846,10 @@ export interface components {
             is_current: boolean;
             /** @description A name made from the user agent, such as `Firefox on Windows`. Null when unknown. */
             device: string | null;
+            /** @description The program of `device`: `Firefox`; `app` for an unnamed one. Null when unknown. */
+            program: string | null;
+            /** @description The system of `device`: `Windows`. Null when unknown. */
+            system: string | null;
             address: string | null;
             user_agent: string | null;
             /** @description The methods of the sign-in (RFC 8176). */

@@ -100,7 +100,8 @@ export const PORTAL_ROLES = {
 
 export type PortalRole = keyof typeof PORTAL_ROLES
 
-const SYSTEM_ROLES = [
+/** The roles that the service itself declares. */
+export const SYSTEM_ROLES = [
   {
     name: ADMINISTRATOR_ROLE,
     description: 'May do everything.',

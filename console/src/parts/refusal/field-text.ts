@@ -1,17 +1,12 @@
 import type { Schemas } from '@signalbox/client'
 import { formatInstant } from '../format-instant.ts'
 import { numberFormat, orFormat } from '../words/formats.ts'
+import type { LateTexts } from '../words/late-texts.ts'
 
 /** A broken rule, as the API names it. */
 export type FieldError = Schemas['FieldError']
 
 type Params = NonNullable<FieldError['params']>
-
-/** The sentences about refusals in one language, by key. */
-export interface RefusalTexts {
-  language: string
-  texts: Readonly<Record<string, string>>
-}
 
 /** Values of an entry at most; there may be more. */
 const VALUES_LIMIT = 20
@@ -50,7 +45,7 @@ const BARE_REQUIRED = 'is required'
  * known pattern, for the members of `params`, for the code. Undefined where the API's message says it: for a code that
  * `texts` does not know, and in English where it says more. Pure.
  */
-export function findFieldText({ code, message, params = {} }: FieldError, told: RefusalTexts): string | undefined {
+export function findFieldText({ code, message, params = {} }: FieldError, told: LateTexts): string | undefined {
   if (told.language === 'en' && isToldByMessage(code, message)) return undefined
   const keys = [
     ...(params.limit === 1 ? [`field.${code}.one`] : []),
@@ -76,7 +71,7 @@ export function toSentence(message: string): string {
 }
 
 /** A text with the values of its places; undefined without one of them. */
-function fill(text: string, params: Params, told: RefusalTexts): string | undefined {
+function fill(text: string, params: Params, told: LateTexts): string | undefined {
   let isWhole = true
   const filled = text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = formatParam(name as keyof Params, params, told)
@@ -86,7 +81,7 @@ function fill(text: string, params: Params, told: RefusalTexts): string | undefi
   return isWhole ? filled : undefined
 }
 
-function formatParam(name: keyof Params, params: Params, { language, texts }: RefusalTexts): string | undefined {
+function formatParam(name: keyof Params, params: Params, { language, texts }: LateTexts): string | undefined {
   const { bytes, format, instant, types, values } = params
   switch (name) {
     case 'bytes':

@@ -6,6 +6,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
+import { useDescriptions } from '../../parts/words/descriptions.ts'
 import { DeprecatedBadge } from '../../screens/catalogue/deprecation.tsx'
 import { hrefOf } from '../route.ts'
 import { Nothing, Screen } from '../screen.tsx'
@@ -33,6 +34,7 @@ export function Events() {
 
 function EventTypes() {
   const { t } = useTranslation('portal')
+  const { ofType } = useDescriptions()
   const rows = useRows({
     key: ['event-type-list'],
     load: (page, signal) =>
@@ -51,17 +53,17 @@ function EventTypes() {
     { label: t('events.group'), cell: ({ group }) => group ?? '–' },
     {
       label: t('events.meaning'),
-      cell: ({ description, deprecation_remedy: remedy, example }) => (
+      cell: (type) => (
         <Stack gap={4}>
           <Text size="sm" c="dimmed">
-            {description ?? '–'}
+            {ofType(type) ?? '–'}
           </Text>
-          {remedy !== null && <Text size="sm">{remedy}</Text>}
-          {example !== null && (
+          {type.deprecation_remedy !== null && <Text size="sm">{type.deprecation_remedy}</Text>}
+          {type.example !== null && (
             <details>
               <summary>{t('events.example')}</summary>
               <Code block className="wrap">
-                {JSON.stringify(example, null, 2)}
+                {JSON.stringify(type.example, null, 2)}
               </Code>
             </details>
           )}

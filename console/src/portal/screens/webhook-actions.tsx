@@ -51,7 +51,7 @@ export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
       <WebhookButtons webhook={webhook} send={send} setActive={setActive}>
         {!isQuiet && <MoreActions onAsk={setAsked} />}
       </WebhookButtons>
-      <RotateSecret id={id} isAsked={asked === 'rotate'} onClose={() => setAsked(undefined)} />
+      <RotateSecret webhook={webhook} isAsked={asked === 'rotate'} onClose={() => setAsked(undefined)} />
       <Removal webhook={webhook} isAsked={asked === 'delete'} onClose={() => setAsked(undefined)} />
     </Stack>
   )
@@ -80,7 +80,8 @@ interface AskedProps {
   onClose: () => void
 }
 
-function RotateSecret({ id, isAsked, onClose }: AskedProps & { id: string }) {
+function RotateSecret({ webhook, isAsked, onClose }: AskedProps & { webhook: Schemas['Webhook'] }) {
+  const id = webhook.document_id
   const rotate = useChange({
     make: () => api.webhook.webhookRotateSecret({ path: { id } }),
     touches: listTouched(id),
@@ -89,7 +90,8 @@ function RotateSecret({ id, isAsked, onClose }: AskedProps & { id: string }) {
       onClose()
     },
   })
-  return <RotateDialog rotate={rotate} variable="WEBHOOK_SECRET" isAsked={isAsked} onClose={onClose} />
+  const dialog = { rotate, name: nameOf(webhook), isAsked, onClose }
+  return <RotateDialog {...dialog} variable="WEBHOOK_SECRET" />
 }
 
 function Removal({ webhook, isAsked, onClose }: AskedProps & { webhook: Schemas['Webhook'] }) {
@@ -105,7 +107,8 @@ function Removal({ webhook, isAsked, onClose }: AskedProps & { webhook: Schemas[
   })
   return (
     <ConfirmDialog
-      title={t('webhooks.delete')}
+      title={t('webhooks.delete-title', { name: nameOf(webhook) })}
+      label={t('webhooks.delete')}
       isOpen={isAsked}
       onClose={onClose}
       onConfirm={() => remove.mutate(undefined)}

@@ -86,7 +86,8 @@ function Actions({ account }: { account: Schemas['Account'] }) {
         <RenameAccountForm account={account} onDone={close} />
       </Dialog>
       <ConfirmDialog
-        title={t('accounts.delete')}
+        title={t('accounts.delete-title', { name: account.name })}
+        label={t('accounts.delete')}
         isOpen={asked === 'delete'}
         onClose={close}
         onConfirm={() => remove.mutate(undefined)}

@@ -103,7 +103,8 @@ function Actions({ app }: { app: App }) {
       )}
       <ApiCall operation="oauth.oauthClientFindOne" method="GET" path={`/api/v3/oauth/client/${app.document_id}`} />
       <ConfirmDialog
-        title={t('apps.delete')}
+        title={t('apps.delete-title', { name: app.name })}
+        label={t('apps.delete')}
         isOpen={asked === 'delete'}
         onClose={close}
         onConfirm={() => remove.mutate(undefined)}
@@ -133,7 +134,8 @@ function RotateSecret({ app, isOpen, onClose }: { app: App; isOpen: boolean; onC
   return (
     <>
       <ConfirmDialog
-        title={t('webhooks.rotate')}
+        title={t('webhooks.rotate-title', { name: app.name })}
+        label={t('webhooks.rotate')}
         isOpen={isOpen}
         onClose={onClose}
         onConfirm={() => rotate.mutate(undefined)}

@@ -9,6 +9,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
+import { shortenId } from '../../parts/words/short-id.ts'
 
 type Secret = Schemas['OauthClientSecret']
 
@@ -38,6 +39,7 @@ export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
         may('oauth-client:revoke-secret') && (
           <AskingButton
             label={t('secrets.revoke')}
+            title={t('secrets.revoke-title', { id: shortenId(row.document_id) })}
             text={secrets.data?.data.length === 1 ? t('secrets.revoke-last') : t('secrets.revoke-text')}
             make={() => api.oauth.oauthClientRevokeSecret({ path: { ...path, secret: row.document_id } })}
             touches={[['app', app.document_id]]}

@@ -12,6 +12,7 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
+import { useDescriptions } from '../../parts/words/descriptions.ts'
 import { valueName } from '../../parts/words/value-name.ts'
 import { DeprecatedBadge } from './deprecation.tsx'
 import { useEventTypes, useStaleNames, useSubscriberCounts, useVolumes } from './event-types.ts'
@@ -59,6 +60,7 @@ function EventTypes() {
   const types = useEventTypes()
   const stale = useStaleNames()
   const columns = useColumns(stale)
+  const shown = filterTypes(useDescribed(types.data), filters, stale)
   if (types.isPending) return <Skeleton height={400} />
   if (types.isError) return <ProblemCard error={types.error} onRetry={() => void types.refetch()} />
   if (types.data.length === 0)
@@ -70,7 +72,6 @@ function EventTypes() {
         </Stack>
       </Paper>
     )
-  const shown = filterTypes(types.data, filters, stale)
   return (
     <div className="split">
       <Resources types={types.data} chosen={filters.resource} onChoose={(resource) => choose({ resource })} />
@@ -121,6 +122,12 @@ function EventTypes() {
       </Stack>
     </div>
   )
+}
+
+/** The event types as the language of the page describes them, in which they are searched. */
+function useDescribed(types: readonly EventType[] = []): EventType[] {
+  const { ofType } = useDescriptions()
+  return types.map((type) => ({ ...type, description: ofType(type) }))
 }
 
 function useColumns(stale: ReadonlySet<string>): Column<EventType>[] {

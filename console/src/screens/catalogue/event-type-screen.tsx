@@ -13,6 +13,7 @@ import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
+import { useDescriptions } from '../../parts/words/descriptions.ts'
 import { ScopeBadge } from './catalogue-screen.tsx'
 import { DeprecatedBadge, Deprecation, DeprecationNotice } from './deprecation.tsx'
 import { EnvelopeExample } from './envelope-example.tsx'
@@ -56,14 +57,15 @@ export function EventTypeScreen() {
 function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const { document_id, internal, description, method, route, source, account_scope } = type
+  const { ofType } = useDescriptions()
+  const { document_id, internal, method, route, source, account_scope } = type
   const rule = internal.endsWith('.purge') ? 'purge' : account_scope
   return (
     <>
       <DeprecationNotice type={type} />
       <Facts
         lines={[
-          [t('catalogue.fires'), description ?? '–'],
+          [t('catalogue.fires'), ofType(type) ?? '–'],
           [t('catalogue.group'), type.group ?? '–'],
           [
             t('catalogue.produced'),

@@ -218,6 +218,7 @@ function Sync({ report }: { report: Report }) {
       </Button>
       <ConfirmDialog
         title={t('catalogue.sync')}
+        label={t('catalogue.sync')}
         isOpen={isOpen}
         onClose={close}
         onConfirm={() => sync.mutate(undefined)}

@@ -65,7 +65,8 @@ function Change({ connection, action, onClose }: AskProps & { action: Exclude<As
   })
   return (
     <ConfirmDialog
-      title={t(`connections.${action}`)}
+      title={t(`connections.${action}-title`, { name })}
+      label={t(`connections.${action}`)}
       isOpen
       onClose={onClose}
       onConfirm={() => change.mutate(undefined)}
@@ -95,7 +96,8 @@ function Delete({ connection, onClose }: AskProps) {
   })
   return (
     <ConfirmDialog
-      title={t('connections.delete')}
+      title={t('connections.delete-title', { name })}
+      label={t('connections.delete')}
       isOpen
       onClose={onClose}
       onConfirm={() => remove.mutate(undefined)}

@@ -48,6 +48,7 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
         (may('oauth-grant:delete') || row.user === session.user.document_id) && (
           <AskingButton
             label={t('consents.revoke')}
+            title={t('consents.revoke-title', { app: row.client_name })}
             text={t('consents.revoke-text', { app: row.client_name })}
             make={() => api.oauth.oauthGrantDelete({ path: { id: row.document_id } })}
             touches={[['grants'], ['sessions']]}

@@ -107,7 +107,7 @@ function useColumns(): Column<Job>[] {
       ),
     },
     { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
-    { label: t('catalogue.action'), cell: (job) => <Moves job={job} /> },
+    { label: t('catalogue.action'), cell: (job) => <Moves job={job} target={names.get(job.target) ?? job.target} /> },
   ]
 }
 
@@ -132,7 +132,7 @@ function JobProgress({ job }: { job: Job }) {
   )
 }
 
-function Moves({ job }: { job: Job }) {
+function Moves({ job, target }: { job: Job; target: string }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const path = { id: job.document_id }
@@ -149,6 +149,7 @@ function Moves({ job }: { job: Job }) {
             <AskingButton
               key={name}
               label={t('bulk.cancel')}
+              title={t('provisioning.cancel-title', { name: target })}
               text={t('provisioning.cancel-text')}
               make={() => cancel({ path })}
               touches={touches}

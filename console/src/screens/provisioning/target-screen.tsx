@@ -1,15 +1,13 @@
 import { Button, Group, Menu, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { type ReactNode, useState } from 'react'
+import { Link, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { List } from '../../parts/list.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -22,6 +20,7 @@ import { Instant } from '../../parts/time.tsx'
 import { EditTarget } from './edit-target.tsx'
 import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
 import { Redrive } from './redrive.tsx'
+import { ActivateTarget, DeleteTarget, RotateTargetSecret, StartJob } from './target-questions.tsx'
 import { TargetStreams } from './target-streams.tsx'
 import { nameOf, type Target } from './targets.ts'
 
@@ -176,124 +175,9 @@ function Actions({ target }: { target: Target }) {
       </Menu>
       {asked === 'edit' && <EditTarget target={target} onClose={close} />}
       {(asked === 'sync' || asked === 'reconcile') && <StartJob target={target} kind={asked} onClose={close} />}
-      {asked === 'active' && <Activate target={target} onClose={close} />}
-      {asked === 'rotate' && <Rotate target={target} onClose={close} />}
-      {asked === 'delete' && <Delete target={target} onClose={close} />}
+      {asked === 'active' && <ActivateTarget target={target} onClose={close} />}
+      {asked === 'rotate' && <RotateTargetSecret target={target} onClose={close} />}
+      {asked === 'delete' && <DeleteTarget target={target} onClose={close} />}
     </>
-  )
-}
-
-type AskProps = { target: Target; onClose: () => void }
-
-/** A question about a target, with the call behind it. */
-function Ask({
-  title,
-  typed,
-  change,
-  onClose,
-  children,
-}: {
-  title: string
-  typed?: string
-  change: { mutate: (input: undefined) => void; isPending: boolean; error: unknown }
-  onClose: () => void
-  children: ReactNode
-}) {
-  return (
-    <ConfirmDialog
-      title={title}
-      isOpen
-      onClose={onClose}
-      onConfirm={() => change.mutate(undefined)}
-      change={change}
-      {...(typed !== undefined && { typed })}
-    >
-      <Text size="sm">{children}</Text>
-    </ConfirmDialog>
-  )
-}
-
-function StartJob({ target, kind, onClose }: AskProps & { kind: 'sync' | 'reconcile' }) {
-  const { t } = useTranslation()
-  const navigate = useNavigate()
-  const path = { id: target.document_id }
-  const start = useChange({
-    make: () =>
-      kind === 'sync'
-        ? api.provisioning.provisioningTargetSync({ path })
-        : api.provisioning.provisioningTargetReconcile({ path }),
-    touches: [['provisioning-jobs']],
-    onDone: () => void navigate({ to: '/provisioning/jobs', search: { target: path.id } }),
-  })
-  return (
-    <Ask title={t(`provisioning.${kind}`)} change={start} onClose={onClose}>
-      {t(`provisioning.${kind}-text`)}
-    </Ask>
-  )
-}
-
-function Activate({ target, onClose }: AskProps) {
-  const { t } = useTranslation()
-  const path = { id: target.document_id }
-  const set = (isActive: boolean) => api.provisioning.provisioningTargetActive({ path, body: { is_actived: isActive } })
-  const change = useChange({
-    make: () => set(!target.is_actived),
-    touches: [['target', path.id], ['targets']],
-    onDone: onClose,
-    notice: () =>
-      target.is_actived
-        ? { text: t('provisioning.deactivated', { name: nameOf(target) }), undo: () => set(true) }
-        : undefined,
-  })
-  return (
-    <Ask
-      title={target.is_actived ? t('webhooks.deactivate') : t('webhooks.activate')}
-      change={change}
-      onClose={onClose}
-    >
-      {target.is_actived ? t('provisioning.rests') : t('provisioning.goes-on')}
-    </Ask>
-  )
-}
-
-function Rotate({ target, onClose }: AskProps) {
-  const { t } = useTranslation()
-  const path = { id: target.document_id }
-  const rotate = useChange({
-    make: () => api.provisioning.provisioningTargetRotateSecret({ path }),
-    touches: [['target', path.id]],
-  })
-  const secret = rotate.data?.data.secret
-  if (secret)
-    return (
-      <SecretDialog
-        title={t('provisioning.secret')}
-        name="SIGNALBOX_PROVISIONING_SECRET"
-        secret={secret}
-        onDone={onClose}
-      >
-        <Text size="sm">{t('webhooks.rotated')}</Text>
-      </SecretDialog>
-    )
-  return (
-    <Ask title={t('webhooks.rotate')} change={rotate} onClose={onClose}>
-      {t('webhooks.rotate-text')}
-    </Ask>
-  )
-}
-
-function Delete({ target, onClose }: AskProps) {
-  const { t } = useTranslation()
-  const navigate = useNavigate()
-  const path = { id: target.document_id }
-  const remove = useChange({
-    make: () => api.provisioning.provisioningTargetDelete({ path }),
-    touches: [['targets'], ['health']],
-    onDone: () => navigate({ to: '/provisioning' }),
-  })
-  return (
-    <Ask title={t('webhooks.delete')} typed={nameOf(target)} change={remove} onClose={onClose}>
-      {t('provisioning.delete-text')}
-    </Ask>
   )
 }

@@ -45,6 +45,7 @@ export function PublishTest({ channel }: { channel: string }) {
       </Group>
       <ConfirmDialog
         title={t('realtime.publish')}
+        label={t('realtime.publish')}
         isOpen={isAsked}
         onClose={() => setIsAsked(false)}
         onConfirm={() => publish.mutate(undefined)}

@@ -31,8 +31,10 @@ function Realtime() {
   const { tab, ...rest } = useSearch({ from: '/realtime' })
   const navigate = useNavigate()
   const current = TABS.find((item) => item === tab) ?? 'inspector'
-  const choose = (next: string | null) =>
-    void navigate({ to: '/realtime', search: { ...rest, ...(next && { tab: next }) }, replace: true })
+  const choose = (next: string | null) => {
+    const search = { ...rest, ...(next && { tab: next }) }
+    void navigate({ to: '/realtime', search, replace: true, resetScroll: false })
+  }
   return (
     <Page
       title={t('nav.realtime')}

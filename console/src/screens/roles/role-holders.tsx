@@ -13,6 +13,7 @@ import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { useDescriptions } from '../../parts/words/descriptions.ts'
 
 type Role = Schemas['Role']
 type Holder = Schemas['RoleHolder']
@@ -24,7 +25,7 @@ export function RoleHolders({ role, onClose }: { role: Role | undefined; onClose
     <SidePanel title={role?.name ?? ''} isOpen={role !== undefined} onClose={onClose}>
       {role && (
         <Stack>
-          {role.description !== null && <Text size="sm">{role.description}</Text>}
+          <Description role={role} />
           {may('role:find-holders') ? (
             <Holders role={role.document_id} />
           ) : (
@@ -35,6 +36,12 @@ export function RoleHolders({ role, onClose }: { role: Role | undefined; onClose
       )}
     </SidePanel>
   )
+}
+
+function Description({ role }: { role: Role }) {
+  const { ofRole } = useDescriptions()
+  const text = ofRole(role)
+  return text === null ? null : <Text size="sm">{text}</Text>
 }
 
 function Holders({ role }: { role: string }) {
@@ -92,7 +99,8 @@ function DeleteRole({ role, onDone }: { role: Role; onDone: () => void }) {
         {t('roles.delete')}
       </Button>
       <ConfirmDialog
-        title={t('roles.delete')}
+        title={t('roles.delete-title', { name: role.name })}
+        label={t('roles.delete')}
         isOpen={isAsked}
         onClose={() => setIsAsked(false)}
         onConfirm={() => remove.mutate(undefined)}

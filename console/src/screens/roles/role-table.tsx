@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { Scroll } from '../../parts/scroll/scroll.tsx'
+import { useDescriptions } from '../../parts/words/descriptions.ts'
 import { type Drafts, groupPermissions, holdingOf, toggle } from './role-matrix.ts'
 
 type Role = Schemas['Role']
@@ -82,6 +83,7 @@ export function RoleTable({ roles, permissions, drafts, onDraft, onOpen }: Table
 
 function RoleHead({ role, onOpen }: { role: Role; onOpen: (role: string) => void }) {
   const { t } = useTranslation()
+  const { ofRole } = useDescriptions()
   const notes = [
     ...(role.is_system ? [t('roles.locked')] : []),
     ...(role.is_account_scoped ? [t('access.in-accounts')] : []),
@@ -89,12 +91,7 @@ function RoleHead({ role, onOpen }: { role: Role; onOpen: (role: string) => void
   ]
   return (
     <Stack gap={0} align="center">
-      <Button
-        variant="subtle"
-        size="compact-sm"
-        onClick={() => onOpen(role.document_id)}
-        title={role.description ?? ''}
-      >
+      <Button variant="subtle" size="compact-sm" onClick={() => onOpen(role.document_id)} title={ofRole(role) ?? ''}>
         {role.name}
       </Button>
       {notes.map((note) => (

@@ -45,7 +45,7 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
         mayEnd(row) && (
           <AskingButton
             label={t('sessions.end')}
-            title={t('sessions.end-title', { device: deviceName(row.device, t) })}
+            title={t('sessions.end-title', { device: deviceName(row, t) })}
             text={t('sessions.end-text')}
             make={() => api.identity.sessionDelete({ path: { id: row.document_id } })}
             touches={[['sessions']]}
@@ -66,15 +66,15 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
   )
 }
 
-/** The name that the API gives a device, `Firefox on Windows`, in the language of the page. */
-function deviceName(device: string | null, t: TFunction): string {
-  if (device === null) return t('sessions.unknown')
-  const [program = '', system] = device.split(' on ')
-  const name = program === 'An app' ? t('sessions.an-app') : program
-  return system === undefined ? name : t('sessions.on', { program: name, system })
+/** The program and the system that opened a session: Firefox on Windows. */
+function deviceName({ program, system }: Session, t: TFunction): string {
+  const name = program === 'app' ? t('sessions.an-app') : program
+  if (name !== null && system !== null) return t('sessions.on', { program: name, system })
+  return name ?? system ?? t('sessions.unknown')
 }
 
-function Device({ session: { device, client_id, is_current, parent, user_agent } }: { session: Session }) {
+function Device({ session }: { session: Session }) {
+  const { client_id, is_current, parent, user_agent } = session
   const { t } = useTranslation()
   const notes = [
     ...(client_id === null ? [] : [t('sessions.of-app')]),
@@ -84,7 +84,7 @@ function Device({ session: { device, client_id, is_current, parent, user_agent }
   return (
     <Stack gap={0}>
       <Text size="sm" title={user_agent ?? ''}>
-        {deviceName(device, t)}
+        {deviceName(session, t)}
       </Text>
       {notes.length > 0 && (
         <Text size="xs" c="dimmed">

@@ -53,6 +53,7 @@ export function OwnPicture({ url, touches }: { url: string | null; touches: read
         {isOwn && (
           <AskingButton
             label={t('profile.remove-picture')}
+            title={t('profile.remove-picture')}
             text={t('profile.remove-picture-text')}
             make={() => api.auth.userRemovePicture()}
             touches={keys}

@@ -88,6 +88,7 @@ function Pending({ change }: { change: Schemas['EmailChange'] }) {
       <Group>
         <AskingButton
           label={t('profile.withdraw')}
+          title={t('profile.withdraw')}
           text={t('profile.withdraw-text')}
           make={() => api.auth.userCancelEmailChange()}
           touches={[OWN]}

@@ -67,7 +67,8 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
       {enable.isError && <ProblemCard error={enable.error} />}
       {asked !== undefined && (
         <ConfirmDialog
-          title={t(`users.${asked}`)}
+          title={t(`users.${asked}-title`, { name: user.name ?? user.email })}
+          label={t(`users.${asked}`)}
           isOpen
           onClose={close}
           onConfirm={() => act.mutate(asked)}

@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { nameOf } from '../../parts/words/webhook-name.ts'
 
 interface Props {
   webhook: Schemas['Webhook']
@@ -76,6 +77,7 @@ function PresentKey({ webhook, publicKey, onSaved }: Props & { publicKey: string
   const { may } = useAccess()
   const [asked, setAsked] = useState<'rotate' | 'off' | undefined>()
   const { document_id: id, previous_public_key: previous, previous_public_key_until: until } = webhook
+  const name = nameOf(webhook)
   const close = () => setAsked(undefined)
   const onDone = () => {
     close()
@@ -110,7 +112,8 @@ function PresentKey({ webhook, publicKey, onSaved }: Props & { publicKey: string
         )}
       </Group>
       <ConfirmDialog
-        title={t('asymmetric.rotate')}
+        title={t('asymmetric.rotate-title', { name })}
+        label={t('asymmetric.rotate')}
         isOpen={asked === 'rotate'}
         onClose={close}
         onConfirm={() => rotate.mutate(undefined)}
@@ -119,7 +122,8 @@ function PresentKey({ webhook, publicKey, onSaved }: Props & { publicKey: string
         {t('asymmetric.rotate-text')}
       </ConfirmDialog>
       <ConfirmDialog
-        title={t('asymmetric.off')}
+        title={t('asymmetric.off-title', { name })}
+        label={t('asymmetric.off')}
         isOpen={asked === 'off'}
         onClose={close}
         onConfirm={() => off.mutate(undefined)}

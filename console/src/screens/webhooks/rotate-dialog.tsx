@@ -10,6 +10,8 @@ interface RotateDialogProps {
     error: unknown
     data?: { data: { secret: string | null } } | undefined
   }
+  /** Name of the webhook. */
+  name: string
   /** Name of the environment variable that holds the secret. */
   variable: string
   isAsked: boolean
@@ -17,13 +19,14 @@ interface RotateDialogProps {
 }
 
 /** Asks, rotates the secret of a webhook, and shows the new one once. */
-export function RotateDialog({ rotate, variable, isAsked, onClose }: RotateDialogProps) {
+export function RotateDialog({ rotate, name, variable, isAsked, onClose }: RotateDialogProps) {
   const { t } = useTranslation('console')
   const secret = rotate.data?.data.secret
   return (
     <>
       <ConfirmDialog
-        title={t('webhooks.rotate')}
+        title={t('webhooks.rotate-title', { name })}
+        label={t('webhooks.rotate')}
         isOpen={isAsked}
         onClose={onClose}
         onConfirm={() => rotate.mutate(undefined)}

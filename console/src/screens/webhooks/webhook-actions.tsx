@@ -119,7 +119,8 @@ export function RotateSecret({
     touches: listTouched(webhook.document_id),
     onDone: onClose,
   })
-  return <RotateDialog rotate={rotate} variable="SIGNALBOX_WEBHOOK_SECRET" isAsked={isAsked} onClose={onClose} />
+  const dialog = { rotate, name: nameOf(webhook), isAsked, onClose }
+  return <RotateDialog {...dialog} variable="SIGNALBOX_WEBHOOK_SECRET" />
 }
 
 /** Asks, and deletes or purges the webhook. */
@@ -142,7 +143,8 @@ export function Removal({
   return (
     <>
       <ConfirmDialog
-        title={t('webhooks.delete')}
+        title={t('webhooks.delete-title', { name: nameOf(webhook) })}
+        label={t('webhooks.delete')}
         isOpen={asked === 'delete'}
         onClose={onClose}
         onConfirm={() => remove.mutate(undefined)}
@@ -152,7 +154,8 @@ export function Removal({
         {t('webhooks.delete-text')}
       </ConfirmDialog>
       <ConfirmDialog
-        title={t('webhooks.purge')}
+        title={t('webhooks.purge-title', { name: nameOf(webhook) })}
+        label={t('webhooks.purge')}
         isOpen={asked === 'purge'}
         onClose={onClose}
         onConfirm={() => purge.mutate(undefined)}

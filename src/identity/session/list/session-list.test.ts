@@ -41,6 +41,10 @@ describe('the list of sessions', () => {
       { document_id: second.sessionId, is_current: false, device: 'Firefox on Linux', address: '192.0.2.7' },
       { document_id: someone.session.sessionId, is_current: true, device: null, user: someone.user.id },
     ])
+    expect(body.data).toMatchObject([
+      { program: 'Firefox', system: 'Linux' },
+      { program: null, system: null },
+    ])
     expect(body.data[0]).toMatchObject({
       user_agent: FIREFOX,
       amr: ['pwd'],

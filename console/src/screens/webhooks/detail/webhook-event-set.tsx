@@ -107,7 +107,8 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
         </Group>
       )}
       <ConfirmDialog
-        title={t('events.replace')}
+        title={t('events.replace-title', { name: nameOf(webhook) })}
+        label={t('events.replace')}
         isOpen={isOpen}
         onClose={close}
         onConfirm={() => replace.mutate(undefined)}

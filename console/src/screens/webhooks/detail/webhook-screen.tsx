@@ -72,14 +72,12 @@ function Sections({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate()
   const params = { id: webhook.document_id }
   const open = TABS.find((item) => item === tab) ?? 'overview'
+  const choose = (value: string | null) => {
+    const search = value === null ? {} : { tab: value }
+    void navigate({ to: '/webhooks/$id', params, search, replace: true, resetScroll: false })
+  }
   return (
-    <Tabs
-      value={open}
-      onChange={(value) =>
-        void navigate({ to: '/webhooks/$id', params, search: value === null ? {} : { tab: value }, replace: true })
-      }
-      keepMounted={false}
-    >
+    <Tabs value={open} onChange={choose} keepMounted={false}>
       <TabStrip open={open}>
         {TABS.map((tab) => (
           <Tabs.Tab key={tab} value={tab}>
