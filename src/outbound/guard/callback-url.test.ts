@@ -12,6 +12,7 @@ const NOT_PUBLIC = [
   'https://LOCALHOST/',
   'https://app.localhost/',
   'https://localhost.localdomain/',
+  'https://localhost6.localdomain6/',
   'https://127.0.0.1:8443/',
   'https://127.0.1/',
   'https://127.0.0.1./',
@@ -130,6 +131,20 @@ const REFUSED: [string, string][] = [
   ['https://example.com../', 'url_invalid'],
   ['https://a..example.com/', 'url_invalid'],
   ['https://*.example.com/', 'url_invalid'],
+  ['https://-a.example.com/', 'url_invalid'],
+  ['https://a-.example.com/', 'url_invalid'],
+  ['https://example.com./hook', 'url_invalid'],
+  ['https://example.com.:8443/hook', 'url_invalid'],
+  ['https://example.com\u3002/', 'url_invalid'],
+  ['https://example.com\uff0e/', 'url_invalid'],
+  ['https://example.com\uff61/', 'url_invalid'],
+  ['https://8.8.8.8./', 'url_invalid'],
+  ['https://134744072/', 'url_invalid'],
+  ['https://0x08080808:8443/', 'url_invalid'],
+  ['https://010.010.010.010/', 'url_invalid'],
+  ['https://8.8.2056/', 'url_invalid'],
+  ['https://\uff18.8.8.8/', 'url_invalid'],
+  ['https://%38.8.8.8/', 'url_invalid'],
   ['https://1.1.1.1.1/', 'url_invalid'],
   ['https://1.2.3.4.5.6/', 'url_invalid'],
   [`https://${'a'.repeat(64)}.com/`, 'url_invalid'],
@@ -143,7 +158,10 @@ const REFUSED: [string, string][] = [
   ['https://example.com:0/', 'url_port_not_allowed'],
   ['https://example.com:22/', 'url_port_not_allowed'],
   ['https://example.com:25/', 'url_port_not_allowed'],
+  ['https://example.com:1080/', 'url_port_not_allowed'],
+  ['https://example.com:5222/', 'url_port_not_allowed'],
   ['https://example.com:5432/', 'url_port_not_allowed'],
+  ['https://example.com:26379/', 'url_port_not_allowed'],
   ['https://8.8.8.8:6379/', 'url_port_not_allowed'],
 ]
 
@@ -151,7 +169,6 @@ const TAKEN = [
   'https://example.com/hook',
   'HTTPS://EXAMPLE.COM/hook',
   'https://example.com',
-  'https://example.com./hook',
   'https://hooks.example.com:8443/a/b?c=d',
   'https://xn--bcher-kva.example.com/h',
   'https://bücher.example.com/h',
@@ -207,9 +224,10 @@ describe('checkCallbackUrl', () => {
     expect(checkCallbackUrl(slack, PRODUCTION)).toMatchObject({ code: 'url_too_long' })
   })
 
-  test('the result has the host without its root dot, so that SNI, Host and the certificate agree', () => {
-    const checked = checkCallbackUrl('https://Example.com.:8443/a?b', PRODUCTION)
-    expect(checked.ok && checked.url.href).toBe('https://example.com:8443/a?b')
+  test('an exempt target has the host without its root dot, so that SNI, Host and the certificate agree', () => {
+    const rules = { ...PRODUCTION, allowedPrivateTargets: parseAllowedTargets('hooks.local') }
+    const checked = checkCallbackUrl('https://Hooks.local.:8443/a?b', rules)
+    expect(checked.ok && checked.url.href).toBe('https://hooks.local:8443/a?b')
   })
 
   test('every refusal names a remedy', () => {

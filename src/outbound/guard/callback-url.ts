@@ -50,6 +50,7 @@ const PRIVATE_SUFFIXES = new Set([
   'lan',
   'local',
   'localdomain',
+  'localdomain6',
   'localhost',
   'private',
   'svc',
@@ -66,8 +67,8 @@ const METADATA_NAMES = new Set([
 
 /**
  * Checks a callback URL without network access (docs/contract/webhooks.md#url-rules; docs/contract/webhooks.md#callback-guard).
- * The WHATWG parser normalizes odd spellings of an address. `url` in the result has no trailing dot on its host. The host,
- * port and https rules do not apply to an exempt target (the sink, a listed private target); all other rules do.
+ * The WHATWG parser normalizes odd spellings of an address, so the rule that a private one breaks is named first. The
+ * host, port and https rules do not apply to an exempt target (the sink, a listed private target); all other rules do.
  */
 export function checkCallbackUrl(
   text: string,
@@ -75,19 +76,20 @@ export function checkCallbackUrl(
 ): { ok: true; url: URL; isExempt: boolean } | CallbackRefusal {
   if (text === '') return refuse('url_required', 'is required; give the https:// URL that receives the deliveries.')
   if (text.length > MAX_CALLBACK_URL_LENGTH) return refuseLength()
-  const url = readUrl(text)
-  if (!(url instanceof URL)) return url
+  const read = readUrl(text)
+  if (!('url' in read)) return read
+  const { url, host } = read
   if (url.href.length > MAX_CALLBACK_URL_LENGTH) return refuseLength()
   const isExempt = isExemptTarget(url, rules)
   if (isExempt) return { ok: true, url, isExempt }
   if (url.protocol === 'http:' && !rules.allowHttp) {
     return refuse('url_not_https', 'must start with https://; plain http is taken in development only.')
   }
-  return checkHost(url.hostname) ?? checkPort(url) ?? { ok: true, url, isExempt }
+  return checkHost(url.hostname) ?? checkSpelling(host, url.hostname) ?? checkPort(url) ?? { ok: true, url, isExempt }
 }
 
-/** Parses an absolute http(s) URL that all parsers read alike, and removes the root dot of its host. */
-function readUrl(text: string): URL | CallbackRefusal {
+/** Parses an absolute http(s) URL that all parsers read alike. `host` is its host as given, the URL's has no root dot. */
+function readUrl(text: string): { url: URL; host: string } | CallbackRefusal {
   // The WHATWG parser drops tabs and newlines, trims spaces and maps backslashes to slashes; other parsers do not.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
   if (/[\u0000-\u0020\u007f\\]/.test(text)) {
@@ -107,7 +109,7 @@ function readUrl(text: string): URL | CallbackRefusal {
     return refuse('url_has_user_info', 'holds a user name or password; take out everything before the @.')
   }
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1)
-  return url
+  return { url, host: authority.replace(/:[0-9]*$/, '') }
 }
 
 function checkHost(hostname: string): CallbackRefusal | undefined {
@@ -117,8 +119,11 @@ function checkHost(hostname: string): CallbackRefusal | undefined {
     return refuseHost('is a loopback, private, link-local, metadata or otherwise non-public address')
   }
   const labels = hostname.split('.')
-  if (hostname.length > 253 || labels.some((label) => !/^[a-z0-9_-]{1,63}$/.test(label))) {
-    return refuse('url_invalid', 'has a host that is not a valid DNS name: letters, digits and hyphens, 63 to a label.')
+  if (hostname.length > 253 || labels.some((label) => !/^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label))) {
+    return refuse(
+      'url_invalid',
+      'has a host that is not a valid DNS name: letters, digits and inner hyphens, 63 to a label.',
+    )
   }
   const suffix = labels.at(-1)!
   if (labels.length === 1 || PRIVATE_SUFFIXES.has(suffix) || METADATA_NAMES.has(hostname)) {
@@ -126,6 +131,14 @@ function checkHost(hostname: string): CallbackRefusal | undefined {
   }
   if (/^(?:[0-9]+|0x[0-9a-f]*)$/.test(suffix)) return refuseHost('ends in a number without being an address')
   return undefined
+}
+
+/** Refuses a public host that is written in a way which only some parsers and resolvers read as this host. */
+function checkSpelling(given: string, hostname: string): CallbackRefusal | undefined {
+  if (/[.\u3002\uff0e\uff61]$/.test(given))
+    return refuse('url_invalid', 'has a host that ends with a dot; remove the dot.')
+  if (!/^[0-9.]+$/.test(hostname) || given === hostname) return undefined
+  return refuse('url_invalid', `has an address in another notation; write ${hostname}.`)
 }
 
 function checkPort(url: URL): CallbackRefusal | undefined {
