@@ -15127,7 +15127,7 @@ export interface operations {
                 };
             };
             /** @description To a deep link, with the error of the provider. */
-            303: {
+            302: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -15236,18 +15236,8 @@ export interface operations {
                     "application/json": components["schemas"]["LoginPayloadAnswer"];
                 };
             };
-            /** @description To the deep link with tokens, a code or (303) an error; a browser without scripts to the app. */
+            /** @description To the deep link with tokens, a code or an error; a browser without scripts to the app. */
             302: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description To the deep link with tokens, a code or (303) an error; a browser without scripts to the app. */
-            303: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];

@@ -35,7 +35,10 @@ export function buildAnswer(
   switch (outcome.kind) {
     case 'refusal': {
       const { problem, instead } = outcome
-      if ('location' in instead) return buildRedirect({ status: 303, location: instead.location, headers, cookies })
+      if ('location' in instead) {
+        const { location, status = 303 } = instead
+        return buildRedirect({ status, location, headers, cookies })
+      }
       const named = { ...problem.headers, ...headers }
       if ('json' in instead) {
         const payload = JSON.stringify(instead.json)

@@ -95,10 +95,13 @@ export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   kind: 'refusal'
   problem: Problem
   /**
-   * Sent instead of the problem: a page, with the status and headers of the problem, a redirect (303), or the error body of
-   * another standard with its status.
+   * Sent instead of the problem: a page, with the status and headers of the problem, a redirect (303 by default), or the
+   * error body of another standard with its status.
    */
-  instead?: { html: string } | { location: string } | { json: Readonly<Record<string, unknown>>; status: number }
+  instead?:
+    | { html: string }
+    | { location: string; status?: 302 }
+    | { json: Readonly<Record<string, unknown>>; status: number }
   /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
   /** Distinguishes refusals that would otherwise be counted as equal; not part of the audit entry. */

@@ -104,7 +104,11 @@ export function refuseSignIn(
   }
   if (flow && (flow.isDeepLink || flow.linkTo !== null)) {
     const error = { error: toErrorParameter(reason, problem), error_description: problem.detail }
-    return { ...outcome, instead: { location: addToQuery(flow.redirectUrl, error) }, headers: SECRET_HEADERS }
+    return {
+      ...outcome,
+      instead: { location: addToQuery(flow.redirectUrl, error), status: 302 },
+      headers: SECRET_HEADERS,
+    }
   }
   if (!facts.wantsPage) return outcome
   const { requestId, texts } = facts

@@ -123,7 +123,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       params: ProviderParams,
       query: CallbackQuery,
       media: { 'text/html': Type.String() },
-      redirect: { statuses: [303], description: 'To a deep link, with the error of the provider.' },
+      redirect: { statuses: [302], description: 'To a deep link, with the error of the provider.' },
       problems: ['provider_unknown', 'social_login_failed', 'email_required', 'email_not_verified'],
     },
     {
@@ -203,8 +203,8 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       query: CallbackQuery,
       data: LoginPayload,
       redirect: {
-        statuses: [302, 303],
-        description: 'To the deep link with tokens, a code or (303) an error; a browser without scripts to the app.',
+        statuses: [302],
+        description: 'To the deep link with tokens, a code or an error; a browser without scripts to the app.',
       },
       problems: [
         'connection_required',

@@ -241,7 +241,7 @@ describe('deep links', () => {
     const browser = t.browser()
     const step = await t.reachCallback(browser, 'github', query)
     const answer = await browser.get(step.url)
-    expect(answer.status).toBe(303)
+    expect(answer.status).toBe(302)
     const url = new URL(String(answer.headers.location))
     expect(url.protocol).toBe('com.example.app:')
     expect(Object.fromEntries(url.searchParams)).toEqual({
