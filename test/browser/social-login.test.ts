@@ -144,13 +144,16 @@ describe('the bridge page', () => {
     await close()
   })
 
-  test('takes the tokens of the fragment out of the address bar, and hands them on', async () => {
+  test.each([
+    ['the state is in the query', (state: string) => `?state=${state}#access_token=at`],
+    ['the state is in the fragment too', (state: string) => `#access_token=at&state=${state}`],
+  ])('takes the tokens of the fragment out of the address bar, and hands them on: %s', async (_what, answer) => {
     const { page, close } = await fixture.open()
     const held = await holdBridge(page)
     await page.goto(startOf())
     const state = new URL(page.url()).searchParams.get('state') ?? ''
-    const callback = `/api/v3/auth/login/oauth/dev/callback?state=${encodeURIComponent(state)}`
-    await page.goto(`${callback}#access_token=at&refresh_token=rt&expires_in=3600`)
+    const callback = `/api/v3/auth/login/oauth/dev/callback${answer(encodeURIComponent(state))}`
+    await page.goto(`${callback}&refresh_token=rt&expires_in=3600`)
     await page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
     expect([new URL(page.url()).search, new URL(page.url()).hash]).toEqual(['', ''])
     expect(Object.fromEntries(new URL(held[0] ?? '').searchParams)).toEqual({
@@ -158,6 +161,14 @@ describe('the bridge page', () => {
       access_token: 'at',
       refresh_token: 'rt',
     })
+    await close()
+  })
+
+  test('shows a failure for an address without any answer', async () => {
+    const { page, close } = await fixture.open()
+    await page.goto('/api/v3/auth/login/oauth/dev/callback')
+    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Go to sign-in' }).getAttribute('href')).toBe('/auth/sign-in')
     await close()
   })
 

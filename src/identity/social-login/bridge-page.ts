@@ -12,19 +12,22 @@ import { CAUSES } from './refusal-problem.ts'
 /** The query parameters that the bridge forwards. */
 export type BridgeParameters = Readonly<Record<string, string | undefined>>
 
-/** Builds the bridge page (docs/contract/social-login.md#bridge-page). A link does without scripts, for a query. */
+/**
+ * Builds the bridge page (docs/contract/social-login.md#bridge-page). A link does without scripts, for a query. Without a
+ * `flow` the whole answer is in the fragment; the script opens the page again with the state of it.
+ */
 export function buildBridgePage(input: {
   brand: Brand
   texts: Texts
-  flow: LoginFlow
+  flow: LoginFlow | undefined
   label: string
   next: string
   parameters: BridgeParameters
 }): PageOutcome {
   const { brand, texts, flow, label, next, parameters } = input
-  const opensApp = flow.isDeepLink || flow.linkTo !== null || flow.proves !== null
+  const mode = flow === undefined ? 'fragment' : opensApp(flow) ? 'open' : 'fetch'
   const back = describeWayBack(flow)
-  const content = html`<div class="panel" id="bridge" data-next="${next}" data-brand="${brand.name}" data-mode="${opensApp ? 'open' : 'fetch'}">
+  const content = html`<div class="panel" id="bridge" data-next="${next}" data-brand="${brand.name}" data-mode="${mode}">
 <div class="lead">
 <h1 id="heading" tabindex="-1">${texts.say('bridge.title')}</h1>
 <p class="quiet" id="explanation" role="status">${texts.say('bridge.text', { provider: label })}</p>
@@ -36,6 +39,8 @@ ${renderManualStep(texts, next, parameters)}
 <p class="after reference" id="reference" hidden>${texts.say('problem.reference')} <code></code></p>`
   return buildPage({ brand, texts, title: texts.say('bridge.title'), content, scripts: [BRIDGE] })
 }
+
+const opensApp = ({ isDeepLink, linkTo, proves }: LoginFlow) => isDeepLink || linkTo !== null || proves !== null
 
 /** The failures with a text; the script shows one of them. */
 const FAILURES: readonly { code: string; cause?: string }[] = [

@@ -130,6 +130,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       prepare: async (deps: SocialLoginDeps, { db, params, query, headers, now }) => {
         const { provider } = params
         const label = await loadLabel(deps, db, provider)
+        if ([query.state, query.code, query.error].every((value) => value === undefined)) return { label }
         const callback = { provider, state: query.state, cookies: readCookies(headers), now }
         const found = await inspectFlow(deps, db, callback)
         if (!('reason' in found) && query.error === undefined) return { found, label }
@@ -140,13 +141,13 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       handle: async (deps, { db, params, query, prepared, address, headers, requestId, trace, now }) => {
         const { provider } = params
         const { found, label, finished } = prepared
-        if (found) {
+        if (!finished) {
           const texts = chooseRequestTexts(headers)
           const next = `${buildCallbackUrl('', provider)}-redirect`
           return buildBridgePage({
             brand: deps.brand,
             texts,
-            flow: found.flow,
+            flow: found?.flow,
             label: label ? nameProvider(texts, label) : provider,
             next,
             parameters: query,

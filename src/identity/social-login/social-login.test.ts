@@ -291,6 +291,14 @@ describe('the bridge page', () => {
     expect((await browser.get(url.href)).body).toContain('<noscript>')
   })
 
+  test('is shown for a callback with nothing in its query, whose whole answer is in the fragment', async () => {
+    const page = await t.browser().get(pathOf('google', '/callback'))
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(page.body).toContain('data-mode="fragment"')
+    expect(page.body).toContain('<noscript>')
+    expect(page.headers).toMatchObject({ 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
+  })
+
   test('opens an app by the browser itself', async () => {
     const browser = t.browser()
     const step = await t.reachCallback(browser, 'google', { redirect_url: MOBILE_APP })

@@ -31,6 +31,11 @@ function showFailure(problem = {}) {
 }
 
 async function proceed() {
+  if (bridge.dataset.mode === 'fragment') {
+    const state = fragment.get('state')
+    if (state === null) return showFailure({ code: 'social_login_failed' })
+    return location.replace(`${location.pathname}?${new URLSearchParams({ state })}#${fragment}`)
+  }
   const url = `${bridge.dataset.next}?${parameters}`
   // An app is opened by the browser itself, which follows the redirect to its scheme.
   if (bridge.dataset.mode === 'open') return location.replace(url)
