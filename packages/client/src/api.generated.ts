@@ -2284,7 +2284,7 @@ export interface paths {
         put?: never;
         /**
          * Decide whether an OAuth client gets access
-         * @description Records the user, the decision, the time and the address. Only the browser that asked for the authorization can continue at `authorize_url`. `document_id` is the grant; null for a refusal.
+         * @description Records the user, the decision, the time and the address. Only the browser that asked for the authorization can continue at `authorize_url`. `document_id` is the grant, or the record of a refusal; null where a managed engine held the consent already.
          */
         post: operations["oauthDecisionCreate"];
         delete?: never;

@@ -7,6 +7,7 @@ import {
   openBrowser,
   startOauthFixture,
 } from '../../../test/harness/browser/oauth-service.ts'
+import { isUuid } from '../../base/id.ts'
 import { decideScopes } from './consent.ts'
 
 const OFFLINE = { prompt: 'consent' }
@@ -188,6 +189,22 @@ describe('consent', () => {
     const ofDecision = `filters=action|eq|oauth-decision.create&filters=target|eq|${decided.body.data.document_id}`
     const audit = await fixture.app.admin('GET', `/api/v3/audit/log?${ofDecision}`)
     expect(audit.body.data[0]).toMatchObject({ user: who.userId, detail: { decision: 'approve', client: client.id } })
+  })
+
+  test('can be refused through the API: the answer has the id of the refusal, and the app gets access_denied', async () => {
+    const who = await fixture.user()
+    const { browser, page } = await stopAtConsent('openid email', openBrowser(), who)
+    const { email, password } = who
+    const session = await fixture.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })
+    const body = { authorization_id: page.url.searchParams.get('id'), decision: 'deny' }
+    const refused = await fixture.app.callAs(session.body.data.jwt)('POST', '/api/v3/oauth/decision', body)
+    const { document_id: id, decision, authorize_url: url } = refused.body.data
+    expect([refused.status, decision, isUuid(id)]).toEqual([200, 'deny', true])
+    expect((await browser.visit(url)).headers.location).toContain('error=access_denied')
+    const audit = await fixture.app.admin('GET', `/api/v3/audit/log?filters=target|eq|${id}`)
+    expect(audit.body.data).toMatchObject([{ user: who.userId, action: 'oauth-decision.create' }])
+    const log = await fixture.app.admin('GET', `/api/v3/oauth/client/${client.id}/decision`)
+    expect(log.body.data[0]).toMatchObject({ user: who.userId, decision: 'deny', grant: null })
   })
 
   test('can be given as another account: the authorization begins again with it', async () => {

@@ -77,7 +77,7 @@ export const decisionRoutes: Routes<DecisionDeps> = [
       access: 'caller',
       summary: 'Decide whether an OAuth client gets access',
       description:
-        'Records the user, the decision, the time and the address. Only the browser that asked for the authorization can continue at `authorize_url`. `document_id` is the grant; null for a refusal.',
+        'Records the user, the decision, the time and the address. Only the browser that asked for the authorization can continue at `authorize_url`. `document_id` is the grant, or the record of a refusal; null where a managed engine held the consent already.',
       body: DecisionBody,
       data: RecordedDecision,
       problems: ['conflict', 'not_found'],
@@ -87,12 +87,13 @@ export const decisionRoutes: Routes<DecisionDeps> = [
       handle: async (deps, { db, body, caller, prepared: atEngine, now }) => {
         const { authorization_id: authorizationId, decision, scopes } = body
         const message = decision === 'approve' ? 'Access given.' : 'Access refused.'
+        const refusal = decision === 'deny' ? deps.ids.next<'oauth decision'>() : null
         if (atEngine) {
           await deleteEngineSession(db, { sessionId: readSession(caller) })
           return {
-            data: { document_id: atEngine.grantId, decision, authorize_url: atEngine.authorizeUrl },
+            data: { document_id: atEngine.grantId ?? refusal, decision, authorize_url: atEngine.authorizeUrl },
             message,
-            changed: [{ id: atEngine.grantId, account: null, url: null }],
+            changed: [{ id: atEngine.grantId ?? refusal, account: null, url: null }],
             audit: { decision, client: atEngine.clientId, ...(decision === 'approve' && { scopes: scopes ?? [] }) },
           }
         }
@@ -106,9 +107,9 @@ export const decisionRoutes: Routes<DecisionDeps> = [
         })
         const { grant, clientId, authorizeUrl } = recorded
         return {
-          data: { document_id: grant?.id ?? null, decision, authorize_url: authorizeUrl },
+          data: { document_id: grant?.id ?? refusal, decision, authorize_url: authorizeUrl },
           message,
-          changed: [{ id: grant?.id ?? null, account: null, url: null }],
+          changed: [{ id: grant?.id ?? refusal, account: null, url: null }],
           audit: { decision, client: clientId, ...(grant && { scopes: grant.scopes }) },
         }
       },

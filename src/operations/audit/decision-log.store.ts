@@ -23,7 +23,8 @@ export interface LoggedDecision extends RecordOf<typeof loggedDecision> {
 export function selectDecisions(db: Database, client: string) {
   return selectRecord(db.selectFrom('audit_log as l'), loggedDecision, 'l')
     .select([
-      'l.target as grant',
+      // The target of a refusal is the refusal itself.
+      sql<string | null>`case when l.detail->>'decision' = 'approve' then l.target end`.as('grant'),
       sql<string | null>`l.detail->>'decision'`.as('decision'),
       sql<string[] | null>`l.detail->'scopes'`.as('scopes'),
     ])
