@@ -29,9 +29,10 @@ async function createFirst({ database, config }: Resources): Promise<FirstAdmini
     { kind: 'first start', systemUser: findSystemUser() },
   )
   const onMade = (tx: Database, id: string) => record(tx, describeUserChange('create', id, {}), now)
-  const result = await createAdministrator(deps, database.db, { email, password, now, onMade })
+  const result = await createAdministrator(deps, database.db, { email, password, takesWeak: true, now, onMade })
   // Another process of this database, started at the same time, may have created it.
   if (!result.ok && !(await hasAdministrator(database.db))) throw new FatalError(result.error)
   if (!result.ok) return undefined
-  return { email, password: config.adminPassword === undefined ? password : undefined }
+  const isGiven = config.adminPassword !== undefined
+  return { email, password: isGiven ? undefined : password, weakness: isGiven ? result.weakness : undefined }
 }

@@ -9,6 +9,8 @@ export interface FirstAdministrator {
   email: string
   /** Only when it was generated now: printed once, not stored. */
   password: string | undefined
+  /** What is wrong with a given password, which development takes. */
+  weakness: string | undefined
 }
 
 /** Prints the address of the operator console in development, before all else: it answers from here on. */
@@ -61,7 +63,8 @@ const hasOwnRealtime = ({ realtime, roles }: Config) =>
   realtime.kind === 'embedded' && realtime.keys === undefined && roles.includes('api')
 
 /** Prints the first administrator, with its password when that was generated. */
-export function printSignIn({ email, password }: FirstAdministrator, print: (line: string) => void): void {
+export function printSignIn({ email, password, weakness }: FirstAdministrator, print: (line: string) => void): void {
   if (password) print(`Sign in as ${email} with the password ${password} (shown this once).`)
   else print(`Sign in as ${email} with the password of SIGNALBOX_ADMIN_PASSWORD.`)
+  if (weakness) print(`  Outside development that password is refused: it ${weakness}.`)
 }

@@ -261,6 +261,7 @@ test('identity#first-administrator: in development the first start creates an ad
     await using first = startHere(env)
     const [, printed] = await first.waitForOutput(/Sign in as boss@example\.com with the password (?:of )?(\S+)/)
     expect(printed === 'SIGNALBOX_ADMIN_PASSWORD.').toBe(given !== undefined)
+    if (given === 'Password123!') await first.waitForOutput(/that password is refused: it is one of the passwords/)
     const { rows } = await fresh.pool.query('select password_hash from "user"')
     expect(rows).toEqual([{ password_hash: expect.stringMatching(/^\$argon2id\$v=19\$m=64,t=1,/) }])
     const password = given ?? printed
@@ -276,7 +277,7 @@ test('identity#first-administrator: in development the first start creates an ad
     await second.waitForOutput(/Sign in as boss@example\.com/)
     expect(second.stdout()).not.toContain(password)
   }
-  await Promise.all([check('correct horse battery'), check(undefined)])
+  await Promise.all([check('correct horse battery'), check('Password123!'), check(undefined)])
 })
 
 test('identity#api-keys: an API key is sbx_ and 32 random bytes, shown once, stored hashed, and a bearer token', async () => {

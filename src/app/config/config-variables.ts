@@ -62,7 +62,7 @@ export const VARIABLES = {
   SIGNALBOX_ADMIN_PASSWORD: secretVariable(
     password,
     'development: a random one, printed once',
-    'The password of the first administrator: 8 to 256 characters, and not a common one.',
+    'The password of the first administrator: 8 to 256 characters, and outside development not a common one.',
   ),
   SIGNALBOX_CRASH_POINT: variable(
     oneOf('after-claim', 'after-post', 'before-record', 'during-record', 'after-change', 'after-publish'),

@@ -48,6 +48,7 @@ describe('the first administrator', () => {
     ['nobody', 'long enough', 'e-mail'],
     ['two words@example.test', 'long enough', 'e-mail'],
     ['a@example.test', 'short', 'password'],
+    ['a@example.test', 'Password123!', 'password'],
   ])('is refused for %s with the password "%s": the sentence names the %s', async (email, password, word) => {
     await using app = await buildIdentityApp()
     const deps = { ids: app.ids, passwords: testPasswords }

@@ -24,24 +24,27 @@ function refusePassword(password: string, owner: PasswordOwner): { ok: false; er
 /** Records the change of a user in its transaction. */
 type OnChanged = (tx: Database, id: UserId) => Promise<void>
 
-/** An administrator, or the reason for which none was created, with the remedy. */
-export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: false; error: string }
+/** An administrator, or the reason for which none was created, with the remedy. `weakness`: of a password taken as given. */
+export type AdministratorResult =
+  | { ok: true; user: UserWithRoles; weakness: string | undefined }
+  | { ok: false; error: string }
 
 /**
  * Creates an administrator (docs/contract/identity.md#first-administrator), for `signalbox admin create` and the first
- * start in development. The address counts as verified, because the operator entered it. Does not promote the user of an
- * address in use. The system roles must exist.
+ * start in development, which takes a common password (`takesWeak`). The address counts as verified, because the operator
+ * entered it. Does not promote the user of an address in use. The system roles must exist.
  */
 export async function createAdministrator(
   deps: UserDeps & PasswordDeps,
   db: Database,
-  input: { email: string; password: string; now: Date; onMade?: OnChanged },
+  input: { email: string; password: string; takesWeak?: boolean; now: Date; onMade?: OnChanged },
 ): Promise<AdministratorResult> {
-  const { email, password, now, onMade } = input
+  const { email, password, takesWeak = false, now, onMade } = input
   if (!EMAIL_PATTERN.test(email) || email.length > 254)
     return { ok: false, error: 'The e-mail address is not valid. Write it as name@example.com.' }
-  const refusal = refusePassword(password, { email, name: null })
-  if (refusal) return refusal
+  const fault = findPasswordFault(password, { email, name: null })
+  const isWeak = fault?.code === 'common' || fault?.code === 'personal'
+  if (fault && !(takesWeak && isWeak)) return { ok: false, error: `The password ${fault.message}.` }
   const passwordHash = await deps.passwords.hash(password)
   try {
     const user = await inTransaction(db, async (tx) => {
@@ -50,7 +53,7 @@ export async function createAdministrator(
       await onMade?.(tx, made.id)
       return made
     })
-    return { ok: true, user }
+    return { ok: true, user, weakness: fault?.message }
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'conflict') throw error
     const text = `A user with the e-mail address ${email} exists already. Give that user the role administrator, or take another address.`
