@@ -8,8 +8,8 @@ import { openForFile } from '../harness/run/open-for-file.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 /**
- * Requests that begin with access and end without it: a body that comes in pieces, a name that is resolved slowly, a read that
- * waits for its turn. None of them does what its caller may not do any more.
+ * Requests that begin with access and end without it: a body that comes in pieces, a name that is resolved
+ * slowly. None of them does what its caller may not do any more.
  */
 
 const IDENTITY = '/api/v3/identity'
