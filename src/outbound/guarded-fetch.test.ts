@@ -174,6 +174,20 @@ describe('the connections of the guarded fetch', () => {
     expect(paths.filter((path) => path === 'POST /third')).toHaveLength(1)
   })
 
+  test('over which a status came that no response can have are not taken for closed: nothing is asked twice', async () => {
+    const paths: (string | undefined)[] = []
+    await using server = await serveCounted((request, response) => {
+      paths.push(request.url)
+      response.writeHead(request.url === '/odd' ? 999 : 200).end('ok')
+    })
+    const fetch = buildGuardedFetch({ lookup, rules: LOCAL, now: () => 0 })
+    const url = `http://127.0.0.1:${server.port}`
+    await fetch(`${url}/`, get)
+    const error = await fetch(`${url}/odd`, get).catch((cause) => cause)
+    expect([error.code, error.errorClass]).toEqual(['STATUS_UNKNOWN', 'protocol'])
+    expect(paths).toEqual(['/', '/odd'])
+  })
+
   test('over which an answer broke off, or was too long, are not kept', async () => {
     await using server = await serveCounted((request, response) => {
       if (request.url === '/long') return response.end('x'.repeat(300_000))

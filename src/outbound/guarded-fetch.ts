@@ -162,6 +162,7 @@ async function send(
       signal: request.signal,
     })
     const body = await readAnswer(answer)
+    if (answer.statusCode > 599) throw new GuardedFetchError('STATUS_UNKNOWN', 'protocol')
     return new Response(isBodyless(answer.statusCode) ? null : body, {
       status: answer.statusCode,
       headers: readHeaders(answer.headers),

@@ -94,6 +94,22 @@ describe('a code that leaked is refused', () => {
     expect(await flow.introspect(tokens.access_token)).toEqual({ active: false })
   })
 
+  test.each<[string, (begun: Begun) => [form: Record<string, string>, headers: Record<string, string>]]>([
+    ['at another client', (begun) => [redeemForm(begun), basic(other.id, other.secret)]],
+    ['without the verifier', (begun) => [without(redeemForm(begun), 'code_verifier'), basic(client.id, client.secret)]],
+    [
+      'with another redirect URI',
+      (begun) => [redeemForm(begun, { redirect_uri: 'http://127.0.0.1:4711/other' }), basic(client.id, client.secret)],
+    ],
+    ['without the secret of its client', (begun) => [redeemForm(begun), basic(client.id, 'wrong')]],
+  ])('a second time %s, and ends nothing', async (_how, change) => {
+    const begun = await begin()
+    const tokens = await flow.redeem(begun)
+    const [form, headers] = change(begun)
+    expect((await post('/token', form, headers)).status).toBeOneOf([400, 401])
+    expect(await flow.introspect(tokens.access_token)).toMatchObject({ active: true })
+  })
+
   test('as a refresh token', async () => {
     const form = { grant_type: 'refresh_token', refresh_token: codeOf(await begin()) }
     expect((await post('/token', form, basic(client.id, client.secret))).body.error).toBe('invalid_grant')
@@ -120,6 +136,13 @@ describe('a refresh token that leaked is refused', () => {
     expect((await post('/token', refreshForm(token), basic(client.id, client.secret))).body.error).toBe('invalid_grant')
     await expect(flow.refresh(next.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
     expect(await flow.introspect(next.access_token)).toEqual({ active: false })
+  })
+
+  test('after it was spent, at another client, and ends nothing', async () => {
+    const { refresh_token: token } = await signIn()
+    const next = await flow.refresh(token)
+    expect((await post('/token', refreshForm(token), basic(other.id, other.secret))).body.error).toBe('invalid_grant')
+    expect(await flow.introspect(next.access_token)).toMatchObject({ active: true })
   })
 
   test('for more scopes than were granted', async () => {

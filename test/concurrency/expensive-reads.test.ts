@@ -54,14 +54,17 @@ async function openFixture(statementTimeoutMs: number) {
 }
 
 /** An account with a viewer, which sends the same read again and again. */
-async function addViewer({ admin, signInMember }: TestApp, name: string): Promise<{ call: TestCall; account: string }> {
+async function addViewer(
+  { admin, signInMember }: TestApp,
+  name: string,
+): Promise<{ call: TestCall; account: string; userId: string }> {
   const { body } = await admin('POST', '/api/v3/identity/account', { name })
   const account: string = body.data.document_id
   const { data: roles } = (await admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body
   const { userId, call } = await signInMember()
   const member = { user: userId, roles: [roles[0].document_id] }
   expect((await admin('POST', `/api/v3/identity/account/${account}/member`, member)).status).toBe(201)
-  return { call, account }
+  return { call, account, userId }
 }
 
 const countByStatus = (answers: readonly { status: number }[]) =>
@@ -111,6 +114,24 @@ describe('while reads hang', () => {
     expect(countByStatus(answers)).toEqual({ 200: TAKEN, 429: ASKED - TAKEN })
     const refused = answers.find(({ status }) => status === 429)
     expect(refused).toMatchObject({ body: { code: 'rate_limited' }, headers: { 'retry-after': '1' } })
+  })
+
+  test('those that wait for their turn while their viewer loses the account are not made', async () => {
+    const { admin, holdContracts } = fixture
+    const { call, account, userId } = await addViewer(fixture, 'Loses a viewer')
+    const held = await holdContracts()
+    let answered = 0
+    const asked = Array.from({ length: ASKED }, async () => {
+      const answer = await call('GET', `${CONTRACTS}?count=true&filters=name|like|abc`)
+      answered += 1
+      return answer
+    })
+    await waitFor('the refusals', () => answered === ASKED - TAKEN)
+    const checkedBeforeMs = performance.now()
+    expect((await admin('DELETE', `/api/v3/identity/account/${account}/member`, { user: userId })).status).toBe(200)
+    await waitFor('half a second', () => performance.now() - checkedBeforeMs > 500)
+    await held.release()
+    expect(countByStatus(await Promise.all(asked))).toEqual({ 200: 2, 403: TAKEN - 2, 429: ASKED - TAKEN })
   })
 
   test('forty exports of one viewer take turns like its other reads', async () => {

@@ -95,7 +95,10 @@ async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey 
 /** Commits the change of a request that is prepared, with the answer of its idempotency key. */
 export async function commitPrepared<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
   const { pipeline, route, context } = served
-  const inShare = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  const inShare = async () => {
+    await context.recheckLate()
+    return inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
+  }
   const { signedIn: caller, scope } = context
   const commit = () => (caller ? pipeline.shareChanges({ caller, scope }, inShare) : inShare())
   const { result, invalidations } = await (route.isExpensive ? readExpensive(pipeline, context, commit) : commit())
@@ -162,7 +165,10 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
   const { pipeline, route, context } = served
   try {
     if (route.isExpensive || isExpensive(context.listing))
-      return await readExpensive(pipeline, context, () => read(served, pipeline.readDb))
+      return await readExpensive(pipeline, context, async () => {
+        await context.recheckLate()
+        return read(served, pipeline.readDb)
+      })
     return await read(served, pipeline.readDb).catch(refuseLongRead)
   } finally {
     context.db = pipeline.db

@@ -1,5 +1,6 @@
 import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readMonotonicMs } from '../../base/clock.ts'
 import { parseListing } from '../listing/listing.ts'
 import { Problem } from '../problem/problem.ts'
 import { type Answer, sendAnswer } from '../route/answer.ts'
@@ -66,6 +67,7 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   if (!isRead) return
   const caller = await authenticate(pipeline, request)
   request.caller = caller
+  request.callerCheckedAtMs = readMonotonicMs()
   pipeline.limitCaller(caller, reply)
   const scope = findPermissionScope(caller, permissionOf(route))
   request.scope = scope ?? []
@@ -85,17 +87,17 @@ async function authenticate(pipeline: Pipeline, { headers }: FastifyRequest): Pr
   })
 }
 
-/** Checks the caller of a request that waits, like `checkCaller`, against no limit. Returns the scope of the permission. */
+/** Checks the caller of a request that waits, like `checkCaller`, against no limit. */
 async function recheckCaller(
   pipeline: Pipeline,
   route: RouteDeclaration,
   request: FastifyRequest,
-): Promise<PermissionScope> {
+): Promise<{ caller: Caller; scope: PermissionScope }> {
   const caller = await authenticate(pipeline, request)
   const scope = findPermissionScope(caller, permissionOf(route))
   const refusal = findCallerRefusal(route, { caller, scope, now: new Date(pipeline.clock.now()) })
   if (refusal) throw refusal
-  return scope ?? []
+  return { caller, scope: scope ?? [] }
 }
 
 /** The statuses of a try that was wrong, or too early. */
@@ -130,6 +132,7 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
   const served = { ...mounted, request, reply, context }
   try {
     await admit(served)
+    await context.recheckLate()
     return sendAnswer(reply, await servePlaced(served, { check: checkRequest, perform: mounted.perform }))
   } catch (failure) {
     const given = [request.params, request.query, request.body]

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import type { PermissionScope } from '../shape/caller.ts'
+import type { Caller, PermissionScope } from '../shape/caller.ts'
 import { RequestContext } from './request-context.ts'
 import type { RouteDeclaration } from './route-declaration.ts'
 
@@ -19,7 +19,7 @@ function openRequest(socket: Socket, { scope = 'all', now = 'all', read = [] }: 
   const request = { raw: { socket, headers: {} }, headers: {}, id: 'r', scope } as unknown as FastifyRequest
   const route = { resource: 'webhook', action: 'pull' } as RouteDeclaration
   return new RequestContext(request, {
-    ...{ route, now: new Date(0), db: {} as Database, recheck: async () => now },
+    ...{ route, now: new Date(0), db: {} as Database, recheck: async () => ({ caller: {} as Caller, scope: now }) },
     readExpensive: (of, work) => {
       read.push(of)
       return work()

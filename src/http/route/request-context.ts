@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import { readMonotonicMs } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Listing } from '../listing/listing.ts'
 import type { MergedReads, MergeSource } from '../listing/merge.ts'
@@ -13,11 +14,15 @@ import type { RequestWait } from './route-declaration.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
+/** Age of the check of a caller at which it is made again, in milliseconds: a body may take half a minute. */
+const CHECK_LIFE_MS = 500
+
 interface ContextFacts {
   route: RouteDeclaration
   now: Date
   db: Database
-  recheck: RequestWait['recheck']
+  /** Checks the caller again. Throws 401 and 403. */
+  recheck: () => Promise<{ caller: Caller; scope: PermissionScope }>
   /** Runs an expensive read of a caller who reaches `scope`. */
   readExpensive: <Result>(scope: PermissionScope, read: () => Promise<Result>) => Promise<Result>
 }
@@ -45,7 +50,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   readEach: ReadEach = async (read) => [await read({ cell: null, db: this.db, scope: this.scope })]
   /** The cells that `readEach` left out. */
   readonly missingCells = new Set<string>()
-  readonly #caller: Caller | undefined
+  #caller: Caller | undefined
   readonly #source: readonly [FastifyRequest, ContextFacts]
   #listing: Listing | undefined
   #merged: MergedReads | undefined
@@ -64,12 +69,13 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     this.address = request.ip
     this.headers = request.headers
     this.rawBody = request.rawBody ?? NO_BODY
-    const { recheck, readExpensive } = facts
+    const { readExpensive } = facts
+    const recheck = async () => (await facts.recheck()).scope
     this.waiting = {
       recheck,
       watch: (onClosed, idleMs) => watchConnection(request, onClosed, idleMs),
       readOn: async (read) => {
-        if (!includesScope(await recheck(), this.scope)) throw buildScopeLost(this.permission)
+        this.#checkReach(await recheck())
         return readExpensive(this.scope, read)
       },
     }
@@ -81,6 +87,25 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   /** The request with another body, that is a part of its own. */
   withBody(body: unknown): RequestContext {
     return new RequestContext(...this.#source, body)
+  }
+
+  /**
+   * Checks a caller again that was checked a while ago, since the body or the preparation took long. Throws 401, and 403 also
+   * for one that reaches less than at the beginning.
+   */
+  async recheckLate(): Promise<void> {
+    const [request, { recheck }] = this.#source
+    const { callerCheckedAtMs: since } = request
+    if (since === undefined || readMonotonicMs() - since < CHECK_LIFE_MS) return
+    const { caller, scope } = await recheck()
+    this.#checkReach(scope)
+    request.callerCheckedAtMs = readMonotonicMs()
+    request.caller = caller
+    this.#caller = caller
+  }
+
+  #checkReach(scope: PermissionScope): void {
+    if (!includesScope(scope, this.scope)) throw buildScopeLost(this.permission)
   }
 
   get merged() {
@@ -120,11 +145,11 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   }
 }
 
-/** 403 for the rest of an answer whose caller reaches less than at its beginning. */
+/** 403 for the rest of a request or an answer whose caller reaches less than at its beginning. */
 function buildScopeLost(permission: string): Problem {
   return new Problem(
     'permission_denied',
-    `This needs the permission ${permission} wherever it held when the answer began.`,
+    `This needs the permission ${permission} wherever it held when the request began.`,
     {
       missing: { what: 'scope', permission },
     },
@@ -155,6 +180,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller?: Caller
+    /** The time of its last check, in monotonic milliseconds; undefined for a request without a caller. */
+    callerCheckedAtMs?: number
     scope?: PermissionScope
     rawBody?: Buffer
   }

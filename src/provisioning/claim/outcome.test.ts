@@ -66,6 +66,13 @@ describe('decideDelivery', () => {
       expect(decide({ result, trigger })).toMatchObject({ status: 'retrying', nextAttemptAt: ENDED_AT })
   })
 
+  test('makes one that the database interrupted again after its wait', () => {
+    const result = { errorClass: 'interrupted' } as const
+    const nextAttemptAt = new Date(ENDED_AT.getTime() + 700)
+    for (const trigger of ['schedule', 'replay'] as const)
+      expect(decide({ result, trigger, retryAfterMs: 0 })).toMatchObject({ status: 'retrying', nextAttemptAt })
+  })
+
   test('ends a replay with its one attempt, whatever it comes to', () => {
     expect(decide({ trigger: 'replay', attempts: 9 }).status).toBe('dead_letter')
     expect(decide({ trigger: 'replay', attempts: 1 }).status).toBe('dead_letter')

@@ -52,7 +52,7 @@ export interface DeliveryDecision {
  * Decides the next state of a delivery. `attempts` includes this attempt, `waitMs` is the result of `chooseWait`. A
  * redirect is not followed and fails the delivery, as for a webhook. An attempt interrupted by a stop or crash of the
  * process is repeated at once, since it is unknown whether it arrived. `retryAfterMs`: the refusal of a SCIM service
- * that is not final.
+ * that is not final, or an attempt that a failure of the database interrupted.
  */
 export function decideDelivery(input: {
   trigger: DeliveryTrigger
@@ -74,6 +74,7 @@ export function decideDelivery(input: {
   const isExtra = trigger === 'replay' && input.keepsSchedule !== true
   if (isExtra && error !== 'interrupted') return end('dead_letter')
   if (!isExtra && attempts >= MAX_PROVISIONING_ATTEMPTS) return end('dead_letter')
-  const delayMs = error === 'interrupted' ? 0 : Math.max(waitMs, retryAfterMs ?? 0)
+  const isAtOnce = error === 'interrupted' && retryAfterMs === undefined
+  const delayMs = isAtOnce ? 0 : Math.max(waitMs, retryAfterMs ?? 0)
   return { status: 'retrying', nextAttemptAt: new Date(endedAt.getTime() + delayMs), lastError: error }
 }

@@ -323,6 +323,18 @@ describe('a SCIM service', () => {
     expect(scim.users.get('looked-up')).toMatchObject({ externalId: id })
   })
 
+  test('is not blamed for a database that does not say whose the user is that it has', async () => {
+    scim.users.set('whose', { id: 'whose', userName: 'whose@example.com' })
+    const { pool } = fixture.t.database
+    const { id } = await fixture.makeUser({ email: 'whose@example.com' })
+    await pool.query('alter table "user" rename to "user_away"')
+    await fixture.t.settle().finally(() => pool.query('alter table "user_away" rename to "user"'))
+    expect(await last(id)).toMatchObject({ status: 'retrying', last_error: 'interrupted', attempts: 1 })
+    await fixture.pass(LONGEST_WAIT_MS)
+    expect(await last(id)).toMatchObject({ status: 'delivered' })
+    expect(scim.users.get('whose')).toMatchObject({ externalId: id })
+  })
+
   test('at another URL is another service: the ids of the former one are not used, and a reconcile fills it', async () => {
     const { id } = await fixture.makeUser()
     await fixture.t.settle()

@@ -41,7 +41,7 @@ export interface PushDeps {
 /** Result of a push, and the id of the user at the service; undefined where the push learned none. */
 export type PushOutcome = PostOutcome & {
   remoteId?: string | null
-  /** Set for a temporary refusal: the minimum delay of the next attempt, in milliseconds. */
+  /** Set for what passes, a refusal or a failure of the database: the minimum delay of the next attempt, in milliseconds. */
   retryAfterMs?: number
 }
 
@@ -62,7 +62,7 @@ interface Push {
 /**
  * Applies the state of a delivery to one user of a SCIM 2.0 service (RFC 7644): creates, updates or deletes it. One
  * attempt may take several requests; the last answer is its result. Rejects with an `OwnFault` where this process could
- * not send the first one; between two requests it is an interruption.
+ * not send the first one; between two requests it is an interruption, as is a failure of the database.
  *
  * An unknown user of the service (a lost answer, or one created by others) is found by `externalId`, then by
  * `userName`, and adopted, unless it belongs to another user. A user that the service has lost is created again.
@@ -93,7 +93,7 @@ export async function pushUser(
       service: buildScimService({ ...deps, ...context, fetch, base: target.url, token: openToken(deps, target) }),
       user: change.user,
       isRepeated: claimed.attempt > 1,
-      isHeldByOther: (found) => deps.isHeldByOther({ target: target.id, user: change.user.id, found }),
+      isHeldByOther: (found) => askHeld(deps, { target: target.id, user: change.user.id, found }),
     }
     const bring = change.user.status === 'deleted' ? removeUser : putUser
     const { answer, retryAfterMs = readWait(answer), ...known } = await bring(push, remoteId)
@@ -104,6 +104,7 @@ export async function pushUser(
     }
   } catch (error) {
     if (context.signal.aborted) return end({ errorClass: 'interrupted' })
+    if (error instanceof HolderUnknown) return { ...end({ errorClass: 'interrupted' }), retryAfterMs: 0 }
     if (error instanceof GuardedFetchError && error.ownFault) {
       if (requests === 0) throw error.ownFault
       return end({ errorClass: 'interrupted' })
@@ -120,6 +121,17 @@ function openToken(deps: PushDeps, target: ClaimedDelivery['target']): string {
     return deps.openToken(target.id, target.secretEncrypted)
   } catch (error) {
     throw new TokenUnreadable('the token does not open', { cause: error })
+  }
+}
+
+/** The database did not say whose a found user is: no fault of the service. */
+class HolderUnknown extends Error {}
+
+async function askHeld(deps: PushDeps, held: Parameters<PushDeps['isHeldByOther']>[0]): Promise<boolean> {
+  try {
+    return await deps.isHeldByOther(held)
+  } catch (error) {
+    throw new HolderUnknown('the database did not answer', { cause: error })
   }
 }
 
