@@ -9,7 +9,7 @@ export interface FirstAdministrator {
   email: string
   /** Only when it was generated now: printed once, not stored. */
   password: string | undefined
-  /** What is wrong with a given password, which development takes. */
+  /** The rule that a given password breaks, which development takes. */
   weakness: string | undefined
 }
 

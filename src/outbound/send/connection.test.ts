@@ -51,9 +51,10 @@ describe('TLS', () => {
     expect(receiver.requests[0]!.servername).toBe(false)
   })
 
-  test('a host with a root dot matches the certificate without one', async () => {
+  test('a listed host with a root dot matches the certificate without one', async () => {
     const receiver = await receive(await authority.issue([NAME]))
-    expect(await post(receiver.port, { host: `${NAME}.` })).toMatchObject({ statusCode: 200 })
+    const rules = { allowHttp: false, allowedPrivateTargets: parseAllowedTargets(`127.0.0.1,${NAME}`) }
+    expect(await post(receiver.port, { host: `${NAME}.`, rules })).toMatchObject({ statusCode: 200 })
   })
 
   test.each<[string, () => Promise<Certificate>, string]>([
