@@ -247,6 +247,7 @@ describe('the events of a webhook of the provider', () => {
     ])
     expect(rows[2]).toMatchObject({ user_id: 'ann', event: 'client-hi', bytes: 14, subscription_count: null })
     expect(rows[0].happened_at).toBe(new Date(timeMs).toISOString())
+    expect(rows[0].updated_at).toBe(rows[0].created_at)
     expect(JSON.stringify(rows)).not.toContain('secret words')
   })
 

@@ -3,6 +3,7 @@ import { defineRoute, type Routes } from '../http/route/route.ts'
 import { defineList } from '../http/route/row-route.ts'
 import { wireOf } from '../http/shape/wire-row.ts'
 import { NO_STORE, readHeader } from '../identity/session/session.routes.ts'
+import type { RecordOf } from '../postgres/statement/record.ts'
 import {
   type AuthorizationDeps,
   authenticateConnection,
@@ -53,8 +54,14 @@ const MESSAGE_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
-const toStoredRow = wireOf(message, MessageRow)
-const toMessageRow = (record: MessageRecord) => ({ ...toStoredRow(record), channels: listChannels(record) })
+const toStoredMessage = wireOf(message, MessageRow)
+const toMessageRow = (record: MessageRecord) => ({ ...toStoredMessage(record), channels: listChannels(record) })
+
+const toStoredEvent = wireOf(channelEvent, ChannelEventRow)
+const toChannelEventRow = (record: RecordOf<typeof channelEvent>) => ({
+  ...toStoredEvent(record),
+  updated_at: record.createdAt.toISOString(),
+})
 
 const CHANNEL_EVENT_FIELDS = {
   document_id: { type: 'uuid' },
@@ -205,7 +212,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     },
     {
       rows: ({ db }) => buildWholeList(selectChannelEvents(db)),
-      toRow: wireOf(channelEvent, ChannelEventRow),
+      toRow: toChannelEventRow,
       message: 'Events of realtime channels.',
     },
   ),

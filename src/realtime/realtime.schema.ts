@@ -163,6 +163,7 @@ export const ChannelEventRow = namedObject('RealtimeChannelEvent', {
   subscription_count: nullable(Type.Integer()),
   happened_at: TimestampSchema,
   created_at: TimestampSchema,
+  updated_at: { ...TimestampSchema, description: 'As `created_at`: an event that happened is not changed.' },
 })
 
 export const ProviderWebhookBody = namedObject(

@@ -12305,6 +12305,11 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description As `created_at`: an event that happened is not changed.
+             */
+            updated_at: string;
         };
         RealtimeChannelEventPage: {
             data: components["schemas"]["RealtimeChannelEvent"][];
