@@ -6,6 +6,7 @@ import { findFastifySchema } from '../../src/http/route/schema.ts'
 import { buildFieldErrors, compileValidator } from '../../src/http/route/validation.ts'
 import { closeObjects } from '../../src/http/shape/close-objects.ts'
 import { sinkRoutes } from '../../src/webhook/sink/sink.routes.ts'
+import { measureThread } from '../harness/run/linear.ts'
 
 /**
  * Validation takes linear time for every input. Each position of every request schema gets hostile input of growing size,
@@ -35,8 +36,8 @@ const UNIFORM_SIZE = 131_072
 const WIDE = { limitMs: 500, sizes: SIZES }
 const TRIES = 10
 
-/** Steps in which a system may count processor time, in milliseconds. */
-const CLOCK_STEP_MS = 10
+/** Time of a run that does not grow with its input, in milliseconds: a collection of garbage, or a compilation. */
+const SLACK_MS = 10
 
 type Part = 'body' | 'querystring' | 'params'
 interface Subject {
@@ -236,13 +237,13 @@ function listFullLists({ schema }: Position, size: number): Input[] {
 
 /** A run of the validator and the formatter, in milliseconds. Infinite if its errors are longer than an answer may be. */
 function measure(validate: ReturnType<typeof compile>, input: unknown): number {
-  const before = process.threadCpuUsage()
-  if (!validate(input)) {
+  let isTold = true
+  const ms = measureThread(() => {
+    if (validate(input)) return
     const errors = buildFieldErrors(validate.errors ?? [])
-    if (errors.length > 50 || JSON.stringify(errors).length > 65_536) return Number.POSITIVE_INFINITY
-  }
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000
+    isTold = errors.length <= 50 && JSON.stringify(errors).length <= 65_536
+  })
+  return isTold ? ms : Number.POSITIVE_INFINITY
 }
 
 /** Whether an input is slow in each of a few runs, since a collection of garbage may fall into one. */
@@ -251,7 +252,7 @@ function isSlow(measureWhole: () => number, measureQuarter: () => number, limitM
     const ms = measureWhole()
     if (ms < limitMs) return false
     if (ms === Number.POSITIVE_INFINITY) return true
-    if (ms < 4 * (measureQuarter() + CLOCK_STEP_MS)) return false
+    if (ms < 4 * (measureQuarter() + SLACK_MS)) return false
   }
   return true
 }

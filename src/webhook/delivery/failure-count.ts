@@ -62,8 +62,8 @@ export function orderSteps(recorded: readonly CountedEnd[], earlier: EarlierEnds
 
 /**
  * Counts ended deliveries in the order in which they ended (docs/contract/delivery.md#failure-count): any success sets
- * the count to 0, each failed one adds one, the 20th in a row disables. Nothing is told of
- * an inactive webhook. Pure.
+ * the count to 0, each failed one adds one, the 20th in a row disables. An inactive webhook causes no notice and no mail.
+ * Pure.
  */
 export function countFailures(state: FailureState, ended: readonly CountStep[]): FailureDecision {
   let { consecutiveFailures } = state
